@@ -1,0 +1,69 @@
+/** Every cause of a refusal, one row each: the machine code, its HTTP status and the sentence people read. */
+export const ERRORS = {
+  invalid_body: { status: 400, message: 'The body must be one valid JSON object.' },
+  invalid_field: { status: 400, message: 'A field has a value that is not allowed.' },
+  invalid_email: {
+    status: 400,
+    message: 'The e-mail address is not valid: it needs one @ and a dot in its domain.',
+  },
+  password_too_short: { status: 400, message: 'The password must have at least 8 characters.' },
+  email_taken: { status: 400, message: 'An account with this e-mail address exists already.' },
+  name_required: { status: 400, message: 'A name is required.' },
+  provider_required: { status: 400, message: 'A provider is required: prov_a, prov_b, prov_c or prov_d.' },
+  key_required: { status: 400, message: 'The provider key is required.' },
+  limit_exceeded: { status: 400, message: 'This account has as many of these as it may have.' },
+  current_password_required: { status: 400, message: 'Changing the password needs the current password.' },
+  token_expired: { status: 400, message: 'This reset link has expired; ask for a new one.' },
+  invalid_reset_token: {
+    status: 400,
+    code: 'invalid_token',
+    message: 'This reset link is not valid or was used already.',
+  },
+  invalid_path: { status: 400, message: 'The path leaves the provider’s API.' },
+  missing_auth: { status: 401, message: 'Send an Authorization header: Bearer followed by your token.' },
+  invalid_token: { status: 401, message: 'The token or key is not valid, has expired or was revoked.' },
+  invalid_credentials: { status: 401, message: 'E-mail address and password do not match an account.' },
+  unauthorized: { status: 401, message: 'The operator token is not valid.' },
+  not_found: { status: 404, message: 'There is nothing at this address.' },
+  method_not_allowed: { status: 405, message: 'This address does not take that method.' },
+  conflict: { status: 409, message: 'It is so already.' },
+  payload_too_large: { status: 413, message: 'The body is larger than this server accepts.' },
+  rate_limited: { status: 429, message: 'Too many attempts from this address; wait a little.' },
+  headers_too_many: { status: 431, message: 'The request has more than 100 headers.' },
+  internal_error: {
+    status: 500,
+    message: 'Something broke on our side; the request id finds it in the log.',
+  },
+  upgrade_not_supported: { status: 501, message: 'Protocol upgrades are not supported.' },
+  provider_key_missing: {
+    status: 502,
+    message: 'No key is stored for this provider; add one under provider keys.',
+  },
+  upstream_unreachable: { status: 502, message: 'The provider could not be reached.' },
+  unavailable: { status: 503, message: 'The gateway cannot take this call right now; try again shortly.' },
+  upstream_timeout: { status: 504, message: 'The provider sent nothing in time.' },
+} as const satisfies Record<string, { status: number; message: string; code?: string }>;
+
+export type ErrorCause = keyof typeof ERRORS;
+
+/** An answer we chose to give instead of the wished-for one. A value, never thrown. */
+export interface Refusal {
+  readonly kind: 'refusal';
+  readonly cause: ErrorCause;
+  readonly status: number;
+  readonly body: { error: string; message: string } & Record<string, unknown>;
+}
+
+export function refuse(cause: ErrorCause, message?: string, extra: Record<string, unknown> = {}): Refusal {
+  const row: { status: number; message: string; code?: string } = ERRORS[cause];
+  return {
+    kind: 'refusal',
+    cause,
+    status: row.status,
+    body: { error: row.code ?? cause, message: message ?? row.message, ...extra },
+  };
+}
+
+export function isRefusal(value: unknown): value is Refusal {
+  return typeof value === 'object' && value !== null && (value as { kind?: unknown }).kind === 'refusal';
+}

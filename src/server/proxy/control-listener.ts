@@ -1,0 +1,88 @@
+import type { Logger } from '../adapters/log.ts';
+import { type ControlConnection, openControlConnection } from '../store/control-changes.ts';
+import type { Snapshots } from './snapshot.ts';
+
+/** A change must be in force everywhere within a second, also when this connection died without a word. */
+const LOOK_EVERY_MS = 300;
+const LOOK_PATIENCE_MS = 300;
+const RECONNECT_AFTER_MS = 200;
+const WINDOW_SECONDS = 5;
+const MAX_REMEMBERED = 10_000;
+
+/**
+ * Hears what changed in the control state and has it read again. NOTIFY makes it immediate; looking every
+ * 300 ms on the same connection makes it certain, and finds out a connection that only seems to be open. After
+ * any gap longer than the window everything is read again.
+ */
+export class ControlListener {
+  readonly #url: string;
+  readonly #snapshots: Snapshots;
+  readonly #log: Logger;
+  readonly #seen = new Set<number>();
+  #connection: ControlConnection | null = null;
+  #lastLookMs = Number.NEGATIVE_INFINITY;
+  #stopped = false;
+  #timer: NodeJS.Timeout | null = null;
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(parts: { url: string; snapshots: Snapshots; log: Logger }) {
+    this.#url = parts.url;
+    this.#snapshots = parts.snapshots;
+    this.#log = parts.log;
+  }
+
+  start(): void {
+    this.#schedule(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#timer) clearTimeout(this.#timer);
+    await this.#looking;
+    this.#connection?.drop();
+  }
+
+  #schedule(afterMs: number): void {
+    if (this.#stopped) return;
+    if (this.#timer) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#looking = this.#look();
+    }, afterMs);
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.#connection ??= await openControlConnection({
+        url: this.#url,
+        patienceMs: LOOK_PATIENCE_MS,
+        onAnnouncement: () => this.#schedule(0),
+      });
+      await this.#readChanges(this.#connection);
+      this.#schedule(LOOK_EVERY_MS);
+    } catch (error) {
+      this.#log.debug({ err: error }, 'the control listener lost its connection');
+      this.#connection?.drop();
+      this.#connection = null;
+      this.#schedule(RECONNECT_AFTER_MS);
+    }
+  }
+
+  async #readChanges(connection: ControlConnection): Promise<void> {
+    const startedMs = performance.now();
+    const rows = await connection.listRecentChanges(WINDOW_SECONDS);
+    const missed = startedMs - this.#lastLookMs > (WINDOW_SECONDS - 1) * 1000;
+    const fresh = rows.filter((row) => !this.#seen.has(row.id));
+    if (missed) await this.#snapshots.refreshAll();
+    else for (const subject of new Set(fresh.map((row) => row.subject))) await this.#apply(subject);
+    // Only what was applied counts as seen: a failure above makes the next look try again.
+    if (this.#seen.size > MAX_REMEMBERED) this.#seen.clear();
+    for (const row of fresh) this.#seen.add(row.id);
+    this.#lastLookMs = startedMs;
+  }
+
+  async #apply(subject: string): Promise<void> {
+    if (subject === 'prices') await this.#snapshots.refreshPrices();
+    else if (subject.startsWith('tenant:'))
+      await this.#snapshots.refreshTenant(subject.slice('tenant:'.length));
+  }
+}

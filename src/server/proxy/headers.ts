@@ -1,0 +1,149 @@
+import type { Provider } from '../../contract/providers.ts';
+import { isGatewayHeader } from '../domain/attribution.ts';
+import { readableEncodings } from './tap/decode.ts';
+
+/** RFC 9110 §7.6.1, and what belongs to one connection in practice. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Headers in which somebody's key may stand. None of the caller's goes on, whatever is in it. */
+const CREDENTIALS = new Set(['authorization', 'x-api-key', 'x-goog-api-key', 'api-key', 'cookie']);
+
+/** Set anew for the upstream, or of no use to it. */
+const OWN = new Set([
+  'host',
+  'content-length',
+  'expect',
+  'accept-encoding',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+]);
+
+const CREDENTIAL_HEADER: Record<Provider, (key: string) => [string, string]> = {
+  prov_a: (key) => ['Authorization', `Bearer ${key}`],
+  prov_b: (key) => ['x-api-key', key],
+  prov_c: (key) => ['x-goog-api-key', key],
+  prov_d: (key) => ['Authorization', `Bearer ${key}`],
+};
+
+/** Where a provider's own clients put the key, besides `Authorization`. */
+const KEY_HEADERS: Record<Provider, readonly string[]> = {
+  prov_a: [],
+  prov_b: ['x-api-key'],
+  prov_c: ['x-goog-api-key'],
+  prov_d: ['x-api-key'],
+};
+
+/** The gateway key as the caller sent it, from the places this provider's clients use. */
+export function findKeyText(
+  provider: Provider,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  query: string,
+): string | null {
+  const bearer = /^Bearer +(\S+) *$/i.exec(String(headers.authorization ?? ''))?.[1];
+  if (bearer) return bearer;
+  for (const name of KEY_HEADERS[provider]) {
+    const value = headers[name];
+    if (typeof value === 'string' && value) return value;
+  }
+  if (provider !== 'prov_c') return null;
+  return new URLSearchParams(query).get('key');
+}
+
+/** The query without the key, wherever and however often it stood; all other bytes as they came. */
+export function queryWithoutKey(provider: Provider, query: string, keyText: string): string {
+  if (query === '') return '';
+  return query
+    .split('&')
+    .filter((part) => !(provider === 'prov_c' && /^key(=|$)/i.test(part)) && !part.includes(keyText))
+    .join('&');
+}
+
+/** What goes upstream: the caller's headers in their order and spelling, less what is not theirs to send. */
+export function upstreamHeaders(
+  rawHeaders: readonly string[],
+  provider: Provider,
+  providerKey: string,
+  keyText: string,
+): string[] {
+  const dropped = connectionOptions(rawHeaders);
+  const headers: string[] = [];
+  let acceptEncoding: string | undefined;
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    const value = rawHeaders[index + 1]!;
+    const lower = name.toLowerCase();
+    if (lower === 'accept-encoding')
+      acceptEncoding = acceptEncoding === undefined ? value : `${acceptEncoding}, ${value}`;
+    if (HOP_BY_HOP.has(lower) || CREDENTIALS.has(lower) || OWN.has(lower) || dropped.has(lower)) continue;
+    if (isGatewayHeader(lower) || value.includes(keyText)) continue;
+    headers.push(name, value);
+  }
+  headers.push('Accept-Encoding', readableEncodings(acceptEncoding));
+  headers.push(...CREDENTIAL_HEADER[provider](providerKey));
+  return headers;
+}
+
+/** What goes back: the provider's headers as they came, less the connection's own and any that holds its key. */
+export function downstreamHeaders(
+  rawHeaders: readonly Buffer[],
+  providerKey: string,
+  requestId: string,
+): string[] {
+  const pairs = rawHeaders.map((part) => part.toString('latin1'));
+  const dropped = connectionOptions(pairs);
+  const headers: string[] = [];
+  for (let index = 0; index + 1 < pairs.length; index += 2) {
+    const lower = pairs[index]!.toLowerCase();
+    if (HOP_BY_HOP.has(lower) || dropped.has(lower) || lower === 'x-gateway-request-id') continue;
+    if (pairs[index + 1]!.includes(providerKey)) continue;
+    headers.push(pairs[index]!, pairs[index + 1]!);
+  }
+  headers.push('X-Gateway-Request-Id', requestId);
+  return headers;
+}
+
+/** Headers that `Connection` names belong to that connection alone. */
+function connectionOptions(rawHeaders: readonly string[]): ReadonlySet<string> {
+  let options: Set<string> | null = null;
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    if (rawHeaders[index]!.length !== 10 || rawHeaders[index]!.toLowerCase() !== 'connection') continue;
+    options ??= new Set();
+    for (const option of rawHeaders[index + 1]!.split(',')) options.add(option.trim().toLowerCase());
+  }
+  return options ?? NO_OPTIONS;
+}
+const NO_OPTIONS: ReadonlySet<string> = new Set();
+
+const KEPT_HEADERS = [
+  'user-agent',
+  'content-type',
+  'anthropic-version',
+  'anthropic-beta',
+  'x-stainless-lang',
+];
+const MAX_KEPT_CHARACTERS = 200;
+
+/** The few request headers worth seeing in a request's detail; none of them can hold a key. */
+export function keptHeaders(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of KEPT_HEADERS) {
+    const value = headers[name];
+    if (typeof value === 'string') kept[name] = value.slice(0, MAX_KEPT_CHARACTERS);
+  }
+  return kept;
+}

@@ -1,0 +1,27 @@
+import { type Refusal, refuse } from '../../contract/errors.ts';
+import { parseApiKey } from '../domain/api-keys.ts';
+import type { KeyFacts, Snapshots, TenantSnapshot } from './snapshot.ts';
+
+export interface Caller {
+  tenant: TenantSnapshot;
+  key: KeyFacts;
+  /** As it was sent, so that it can be kept from going anywhere else. */
+  keyText: string;
+}
+
+/** Whose key this is. A key that cannot be one is refused without a look at anything. */
+export async function identify(snapshots: Snapshots, keyText: string | null): Promise<Caller | Refusal> {
+  if (keyText === null)
+    return refuse('invalid_token', 'Send a gateway key, for example as Authorization: Bearer gw_live_….');
+  const parsed = parseApiKey(keyText);
+  if (!parsed) return refuse('invalid_token');
+  const found = snapshots.peekKey(parsed) ?? (await snapshots.findKey(parsed));
+  switch (found.kind) {
+    case 'known':
+      return { tenant: found.tenant, key: found.key, keyText };
+    case 'unknown':
+      return refuse('invalid_token');
+    case 'unavailable':
+      return refuse('unavailable');
+  }
+}

@@ -1,0 +1,243 @@
+import fs from 'node:fs';
+import type { Logger } from '../../adapters/log.ts';
+import type { AdmittedRequest, RequestRecord } from '../../domain/request-record.ts';
+import { encodeEntry } from './frame.ts';
+import { createSegment, type Disk, listSegments, realDisk, SEAL_FRAME, segmentPath } from './segments.ts';
+
+const SEGMENT_BYTES = 16 * 1024 * 1024;
+const REOPEN_AFTER_MS = 1_000;
+/** One fresh segment may heal a bad spot; a second failure in a row is a bad disk. */
+const MAX_FAILURES_IN_A_ROW = 2;
+
+/** The journal cannot take the entry; nothing may be promised on it. */
+export class JournalUnavailable extends Error {}
+
+interface Waiting {
+  frame: Buffer;
+  /** Begin entries are done when written (a killed process cannot lose them); end entries when on disk. */
+  durable: boolean;
+  done: () => void;
+  failed: (error: Error) => void;
+}
+
+/**
+ * The node's own record of what it did, written before a client may believe it. Appends of one turn of the
+ * event loop become one write, and all that was written while a sync ran is covered by the next: group commit.
+ *
+ * A segment whose write or sync failed is never written to again (after a failed fsync the kernel may have
+ * dropped the pages and report success the next time): what was not known to be on disk goes into a new one.
+ */
+export class Journal {
+  readonly directory: string;
+  readonly #disk: Disk;
+  readonly #maxBytes: number;
+  readonly #log: Logger;
+  /** Admitted and not ended; carried into every new segment so that older ones can go. */
+  readonly #open = new Map<string, Buffer>();
+  #queue: Waiting[] = [];
+  #written: Waiting[] = [];
+  #fd: number | null = null;
+  #number = 0;
+  #segmentBytes = 0;
+  #totalBytes = 0;
+  #flushScheduled = false;
+  #syncing = false;
+  #failuresInARow = 0;
+  #closed = false;
+  #reopenTimer: NodeJS.Timeout | null = null;
+  #onWritten: () => void = () => {};
+
+  constructor(options: { directory: string; maxBytes: number; log: Logger; disk?: Disk }) {
+    this.directory = options.directory;
+    this.#disk = options.disk ?? realDisk;
+    this.#maxBytes = options.maxBytes;
+    this.#log = options.log;
+    fs.mkdirSync(this.directory, { recursive: true, mode: 0o700 });
+    const existing = listSegments(this.directory);
+    this.#number = existing.at(-1) ?? 0;
+    this.#totalBytes = existing.reduce((sum, n) => sum + fs.statSync(segmentPath(this.directory, n)).size, 0);
+    this.#startSegment();
+  }
+
+  /** Whether a new request may rely on the journal. */
+  get writable(): boolean {
+    return this.#fd !== null && !this.#closed && this.#totalBytes < this.#maxBytes;
+  }
+
+  get bytes(): number {
+    return this.#totalBytes;
+  }
+
+  get currentSegment(): number {
+    return this.#number;
+  }
+
+  /** Called after entries were written, to wake whoever carries them on. */
+  onWritten(listener: () => void): void {
+    this.#onWritten = listener;
+  }
+
+  /** Written when it returns: killing the process does not lose it. */
+  begin(request: AdmittedRequest): Promise<void> {
+    if (!this.writable) return Promise.reject(new JournalUnavailable('the journal takes no new requests'));
+    const frame = encodeEntry({ kind: 'begin', request });
+    this.#open.set(request.id, frame);
+    return this.#append(frame, false, () => this.#open.delete(request.id));
+  }
+
+  /** On disk when it returns: the response may be completed. */
+  end(record: RequestRecord): Promise<void> {
+    // Only an end that is on disk closes the request: one that could not be written leaves its begin entry for
+    // the next start to find.
+    return this.#append(encodeEntry({ kind: 'end', record }), true).then(
+      () => void this.#open.delete(record.id),
+    );
+  }
+
+  /** Everything in segments before this one has been carried on. */
+  release(beforeSegment: number): void {
+    for (const number of listSegments(this.directory)) {
+      if (number >= beforeSegment || number === this.#number) continue;
+      const path = segmentPath(this.directory, number);
+      this.#totalBytes -= fs.statSync(path).size;
+      fs.unlinkSync(path);
+    }
+  }
+
+  async close(): Promise<void> {
+    while (this.#queue.length > 0 || this.#written.length > 0 || this.#syncing) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#fd === null) break;
+    }
+    this.#closed = true;
+    if (this.#reopenTimer) clearTimeout(this.#reopenTimer);
+    if (this.#fd === null) return;
+    // Requests still open here will never end; their begin entries stay for the next start to find.
+    if (this.#open.size === 0) this.#writeFully(SEAL_FRAME);
+    this.#disk.fsyncSync(this.#fd);
+    this.#disk.closeSync(this.#fd);
+    this.#fd = null;
+  }
+
+  #append(frame: Buffer, durable: boolean, onFailure?: () => void): Promise<void> {
+    return new Promise((done, reject) => {
+      const failed = (error: Error) => {
+        onFailure?.();
+        reject(error);
+      };
+      if (this.#closed) return failed(new JournalUnavailable('the journal is closed'));
+      this.#queue.push({ frame, durable, done, failed });
+      if (this.#fd === null || this.#flushScheduled) return;
+      this.#flushScheduled = true;
+      setImmediate(() => this.#flush());
+    });
+  }
+
+  #flush(): void {
+    this.#flushScheduled = false;
+    if (this.#queue.length === 0 || this.#fd === null) return;
+    const batch = this.#queue;
+    this.#queue = [];
+    try {
+      this.#writeFully(batch.length === 1 ? batch[0]!.frame : Buffer.concat(batch.map(({ frame }) => frame)));
+    } catch (error) {
+      this.#written.push(...batch);
+      return this.#abandonSegment(error as Error);
+    }
+    for (const waiting of batch) {
+      if (waiting.durable) this.#written.push(waiting);
+      else waiting.done();
+    }
+    this.#onWritten();
+    this.#sync();
+  }
+
+  #sync(): void {
+    if (this.#syncing || this.#written.length === 0 || this.#fd === null) return;
+    const fd = this.#fd;
+    const covered = this.#written;
+    this.#written = [];
+    this.#syncing = true;
+    this.#disk.fdatasync(fd, (error) => {
+      this.#syncing = false;
+      const abandoned = this.#fd !== fd;
+      if (abandoned) this.#closeQuietly(fd);
+      if (error) {
+        this.#written = [...covered, ...this.#written];
+        if (!abandoned) return this.#abandonSegment(error);
+        this.#queue.unshift(...this.#written.splice(0));
+        return this.#flush();
+      }
+      this.#failuresInARow = 0;
+      for (const { done } of covered) done();
+      if (this.#segmentBytes >= SEGMENT_BYTES && !abandoned) this.#rotate();
+      this.#sync();
+    });
+  }
+
+  /** Once per segment the loop waits for the disk itself, so that no entry is ever astride two segments. */
+  #rotate(): void {
+    const fd = this.#fd!;
+    try {
+      this.#writeFully(SEAL_FRAME);
+      this.#disk.fsyncSync(fd);
+    } catch (error) {
+      return this.#abandonSegment(error as Error);
+    }
+    for (const { done } of this.#written.splice(0)) done();
+    this.#closeQuietly(fd);
+    this.#startSegment();
+  }
+
+  /** Opens the next segment, with the requests in flight at its head. */
+  #startSegment(): void {
+    if (this.#closed) return;
+    try {
+      this.#number += 1;
+      this.#segmentBytes = 0;
+      this.#fd = createSegment(this.#disk, this.directory, this.#number);
+      if (this.#open.size > 0) this.#writeFully(Buffer.concat([...this.#open.values()]));
+    } catch (error) {
+      return this.#abandonSegment(error as Error);
+    }
+    this.#flush();
+  }
+
+  /**
+   * This file is done for. What was waiting for it goes into a new one; when that fails too it is refused, and
+   * a new segment is tried every second.
+   */
+  #abandonSegment(error: Error): void {
+    this.#log.error({ err: error, segment: this.#number }, 'a journal segment failed; going on in a new one');
+    this.#failuresInARow += 1;
+    // A sync that is still under way closes the descriptor when it returns.
+    if (this.#fd !== null && !this.#syncing) this.#closeQuietly(this.#fd);
+    this.#fd = null;
+    this.#queue.unshift(...this.#written.splice(0));
+    if (this.#failuresInARow < MAX_FAILURES_IN_A_ROW) return this.#startSegment();
+    this.#failWaiting(error);
+    this.#reopenTimer = setTimeout(() => this.#startSegment(), REOPEN_AFTER_MS).unref();
+  }
+
+  #failWaiting(error: Error): void {
+    for (const { failed } of this.#queue.splice(0)) failed(new JournalUnavailable(error.message));
+  }
+
+  #closeQuietly(fd: number): void {
+    if (this.#fd === fd) this.#fd = null;
+    try {
+      this.#disk.closeSync(fd);
+    } catch {
+      // Nothing can be done about it, and the file is not used again.
+    }
+  }
+
+  #writeFully(bytes: Buffer): void {
+    let offset = 0;
+    while (offset < bytes.length) {
+      offset += this.#disk.writeSync(this.#fd!, bytes, offset, bytes.length - offset);
+    }
+    this.#segmentBytes += bytes.length;
+    this.#totalBytes += bytes.length;
+  }
+}

@@ -1,0 +1,37 @@
+import { existsSync } from 'node:fs';
+import type { Logger } from '../../adapters/log.ts';
+import type { AdmittedRequest } from '../../domain/request-record.ts';
+import { isSealed, listSegments, readEntries, segmentPath } from './segments.ts';
+
+const ENTRIES_PER_READ = 1_000;
+
+/**
+ * Reads what an earlier run left behind and returns the requests that were let through and never ended: the
+ * process was killed with them in flight. Run before the journal is opened for writing.
+ */
+export async function findInterrupted(directory: string, log: Logger): Promise<AdmittedRequest[]> {
+  if (!existsSync(directory)) return [];
+  const open = new Map<string, AdmittedRequest>();
+  for (const number of listSegments(directory)) {
+    const path = segmentPath(directory, number);
+    let offset = 0;
+    for (;;) {
+      const read = await readEntries(path, offset, ENTRIES_PER_READ);
+      for (const entry of read.entries) {
+        if (entry.kind === 'begin') open.set(entry.request.id, entry.request);
+        else if (entry.kind === 'end') open.delete(entry.record.id);
+      }
+      offset = read.offset;
+      if (read.state === 'more') continue;
+      if (read.state === 'damaged') reportDamage(path, offset, log);
+      break;
+    }
+  }
+  return [...open.values()];
+}
+
+/** A torn last entry is what a kill leaves behind; anything unreadable in a sealed segment is not. */
+export function reportDamage(path: string, offset: number, log: Logger): void {
+  if (isSealed(path)) log.fatal({ path, offset }, 'a sealed journal segment is damaged; records may be lost');
+  else log.warn({ path, offset }, 'a journal segment ends in a torn entry, as a kill leaves behind');
+}

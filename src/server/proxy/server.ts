@@ -1,0 +1,75 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { v7 as uuidv7 } from 'uuid';
+import { type ERRORS, refuse } from '../../contract/errors.ts';
+import { handle, type ProxyParts } from './handle.ts';
+import { JournalUnavailable } from './journal/journal.ts';
+import { sendRefusal } from './refusal.ts';
+
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+const KEEP_ALIVE_MS = 65_000;
+/** Node looks for late requests only every 30 s unless told otherwise. */
+const CONNECTIONS_CHECK_MS = 2_000;
+const MAX_HEADER_BYTES = 64 * 1024;
+
+export function createProxyServer(parts: ProxyParts): { server: Server; inFlight: () => number } {
+  let inFlight = 0;
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      noDelay: true,
+    },
+    (request, response) => {
+      if (request.url === '/health') return answerHealth(parts, response);
+      inFlight += 1;
+      handle(parts, request, response)
+        .catch((fault: unknown) => endFault(parts, fault, request, response))
+        .finally(() => {
+          inFlight -= 1;
+        });
+    },
+  );
+  // Node would hide the headers past its own limit from us and count the request as a good one.
+  server.maxHeadersCount = 0;
+  server.on('upgrade', (_request, socket: Duplex) => refuseRaw(socket, 'upgrade_not_supported'));
+  server.on('connect', (_request, socket: Duplex) => refuseRaw(socket, 'method_not_allowed'));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy();
+    refuseRaw(socket, error.code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_many' : 'invalid_body');
+  });
+  return { server, inFlight: () => inFlight };
+}
+
+/** For load balancers: whether this proxy takes calls. */
+function answerHealth(parts: ProxyParts, response: ServerResponse): void {
+  if (parts.draining() || !parts.journal.writable)
+    return sendRefusal(response, refuse('unavailable'), uuidv7());
+  response.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"ok"}');
+}
+
+/** Without a durable record a response must not look complete: it is cut off where it stands. */
+function endFault(
+  parts: ProxyParts,
+  fault: unknown,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const unavailable = fault instanceof JournalUnavailable;
+  if (!unavailable) parts.log.error({ err: fault, method: request.method }, 'a proxied request broke');
+  if (response.headersSent) return void response.destroy();
+  sendRefusal(response, refuse(unavailable ? 'unavailable' : 'internal_error'), uuidv7());
+}
+
+function refuseRaw(socket: Duplex, cause: keyof typeof ERRORS): void {
+  const refusal = refuse(cause);
+  const body = JSON.stringify(refusal.body);
+  socket.end(
+    `HTTP/1.1 ${refusal.status} ${cause}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Gateway-Request-Id: ${uuidv7()}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
