@@ -19,8 +19,19 @@ const DIST = join(ROOT, 'dist');
 const STAMP = join(DIST, '.stamp');
 const MAX_BUILDS = 3;
 
-/** Builds only if the stamp of the last build differs from the sources of now; answers whether it built. */
+/** Builds only what differs from its last build; answers whether the programs had to be built. */
 export function buildIfStale() {
+  buildDashboard();
+  return buildPrograms();
+}
+
+/** In a process of its own: a server does without a dashboard, and without the memory its build takes. */
+function buildDashboard() {
+  const script = join(ROOT, 'scripts', 'build-dashboard.mjs');
+  if (existsSync(script)) spawnSync(process.execPath, [script], { cwd: ROOT, stdio: ['ignore', 2, 2] });
+}
+
+function buildPrograms() {
   if (readStamp() === stampOfSources()) return false;
   // Sources saved while the compiler ran would be stamped as built although they were not.
   for (let build = 0; build < MAX_BUILDS; build++) {
@@ -45,7 +56,9 @@ function stampOfSources() {
   const compiler = join('node_modules', 'typescript', 'package.json');
   if (!existsSync(join(ROOT, compiler))) throw new Error('its dependencies are missing; run npm install');
   const settings = ['package.json', 'tsconfig.json', 'tsconfig.build.json', compiler];
-  const sources = filesUnder(join(ROOT, 'src')).map((file) => relative(ROOT, file));
+  const sources = filesUnder(join(ROOT, 'src'))
+    .map((file) => relative(ROOT, file))
+    .filter((name) => !name.startsWith(join('src', 'dashboard')));
   const hash = createHash('sha256');
   for (const name of [...settings, ...sources]) {
     const content = readFileSync(join(ROOT, name));
@@ -64,7 +77,9 @@ function compile() {
   mkdirSync(draft, { recursive: true });
   try {
     const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-    const args = [compiler, '-p', join(ROOT, 'tsconfig.build.json'), '--outDir', draft];
+    // Types are `npm run check`'s business: they need the development packages, which a server may do without.
+    const quick = ['--noCheck', '--types', ''];
+    const args = [compiler, '-p', join(ROOT, 'tsconfig.build.json'), '--outDir', draft, ...quick];
     const { status, signal, error } = spawnSync(process.execPath, args, {
       cwd: ROOT,
       stdio: ['ignore', 2, 2],

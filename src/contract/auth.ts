@@ -12,7 +12,7 @@ export const Password = Type.String({
   'x-invalid': 'password_too_short',
 });
 
-const Email = Type.String({
+export const Email = Type.String({
   maxLength: 254,
   pattern: '^[^\\s@\\u0000-\\u001f]+@[^\\s@.\\u0000-\\u001f]+(\\.[^\\s@.\\u0000-\\u001f]+)+$',
   'x-missing': 'invalid_email',

@@ -15,6 +15,8 @@ export interface Operation {
   summary: string;
   query?: TObject;
   body?: TObject;
+  /** The body is multipart/form-data: one file, and the fields of `body` as texts. Read by the handler as it comes. */
+  upload?: true;
   /** Unknown body fields are refused instead of answered with a warning (a price silently lost is money lost). */
   strict?: true;
   success: 200 | 201 | 204;

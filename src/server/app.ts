@@ -5,19 +5,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { operations } from '../contract/index.ts';
 import type { Logger } from './adapters/log.ts';
-import { openMailer } from './adapters/mailer.ts';
+import { type Mailer, openMailer } from './adapters/mailer.ts';
+import { type Outbound, openOutbound } from './adapters/outbound.ts';
 import type { Secrets } from './adapters/secrets.ts';
 import { openVault, type Vault } from './adapters/vault.ts';
 import { apiHandlers } from './api/index.ts';
+import { LiveTail } from './api/live-tail.ts';
 import type { ApiParts } from './api/parts.ts';
 import { type Config, dashboardUrl } from './config.ts';
 import { priceToJson } from './domain/price-json.ts';
 import { SEED_MODELS } from './domain/seed-prices.ts';
 import { parseNetworks } from './http/client-ip.ts';
+import { registerDashboard } from './http/dashboard.ts';
 import { registerDocs } from './http/docs-page.ts';
 import { rateLimit } from './http/rate-limit.ts';
 import { buildHttpServer } from './http/server.ts';
 import { startJobs } from './jobs/runner.ts';
+import { attemptByHand } from './jobs/webhook-attempt.ts';
 import { openDataPlane } from './proxy/index.ts';
 import { Snapshots } from './proxy/snapshot.ts';
 import { announceChange } from './store/control-changes.ts';
@@ -27,7 +31,7 @@ import { type Migration, migrate } from './store/migrations.ts';
 import { addSeedPrices } from './store/prices.ts';
 
 const API_CONNECTIONS = 10;
-const INGEST_CONNECTIONS = 3;
+const INGEST_CONNECTIONS = 6;
 const PREPARE_RETRY_MS = 1_000;
 
 export interface AppOptions {
@@ -69,7 +73,15 @@ export async function startApp(options: AppOptions): Promise<App> {
     onIdleError,
   });
   const vault = openVault(secrets.masterKey);
+  const mailer = openMailer({
+    smtpUrl: config.mail.smtpUrl,
+    from: config.mail.from,
+    outboxDir: join(config.dataDir, 'outbox'),
+    nowMs,
+  });
+  const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate });
   const snapshots = new Snapshots({ database, vault, log });
+  const liveTail = new LiveTail({ database, log });
   const has = (role: Config['role']) => config.role === 'all' || config.role === role;
 
   const dataPlane = has('proxy')
@@ -79,14 +91,21 @@ export async function startApp(options: AppOptions): Promise<App> {
         database: ingestDatabase,
         snapshots,
         ledgerSecret: secrets.ledgerSecret,
+        onRecorded: () => liveTail.nudge(),
         log,
         nowMs,
       })
     : null;
   const proxyUrl =
     dataPlane && urlOf(await listen(dataPlane.server, config.host, config.proxyPort), config.host);
-  const api = has('api') ? buildApi({ ...options, nowMs }, database, vault, snapshots) : null;
-  if (api) await api.listen({ host: config.host, port: config.port });
+  const api = has('api')
+    ? buildApi({ ...options, nowMs }, { database, vault, snapshots, mailer, outbound, liveTail })
+    : null;
+  if (api) {
+    const proxyPort = proxyUrl ? Number(new URL(proxyUrl).port) : config.proxyPort;
+    registerDashboard(api, { proxyPort, version: options.version });
+    await api.listen({ host: config.host, port: config.port });
+  }
   const apiPort = api ? (api.server.address() as AddressInfo).port : config.port;
 
   const stopping = new AbortController();
@@ -95,18 +114,16 @@ export async function startApp(options: AppOptions): Promise<App> {
     await prepareDatabase(options, database, stopping.signal);
     await dataPlane?.start();
     if (!has('worker')) return;
-    const mailer = openMailer({
-      smtpUrl: config.mail.smtpUrl,
-      from: config.mail.from,
-      outboxDir: join(config.dataDir, 'outbox'),
-      nowMs,
-    });
     jobs = await startJobs({
       databaseUrl,
       database,
       vault,
       mailer,
+      outbound,
+      webhookRetryDelaysSeconds: config.webhookRetryDelaysSeconds,
       dashboardUrl: dashboardUrl(config, apiPort),
+      ledgerSecret: secrets.ledgerSecret,
+      priceSources: config.priceSources,
       nowMs,
       log,
     });
@@ -120,6 +137,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     async stop() {
       stopping.abort();
       await ready.catch(() => {});
+      liveTail.stop();
       await Promise.all([api?.close(), dataPlane?.stop()]);
       await jobs?.stop();
       await Promise.all([database.close(), ingestDatabase.close()]);
@@ -129,11 +147,10 @@ export async function startApp(options: AppOptions): Promise<App> {
 
 function buildApi(
   options: AppOptions & { nowMs: () => number },
-  database: Database,
-  vault: Vault,
-  snapshots: Snapshots,
+  built: { database: Database; vault: Vault; snapshots: Snapshots; mailer: Mailer; outbound: Outbound; liveTail: LiveTail },
 ): FastifyInstance {
   const { config, secrets, nowMs } = options;
+  const { database, snapshots, ...adapters } = built;
   const jwtSecret = new TextEncoder().encode(secrets.jwtSecret);
   const changeTenant: ApiParts['changeTenant'] = async (tenantId, work) => {
     const result = await database.asTenant(tenantId, async (db) => {
@@ -147,7 +164,18 @@ function buildApi(
   const handlers = apiHandlers({
     database,
     changeTenant,
-    vault,
+    ...adapters,
+    attemptDelivery: (tenantId, deliveryId) =>
+      attemptByHand(
+        {
+          database,
+          ...adapters,
+          webhookRetryDelaysSeconds: config.webhookRetryDelaysSeconds,
+          nowMs,
+        },
+        tenantId,
+        deliveryId,
+      ),
     jwtSecret,
     ledgerSecret: secrets.ledgerSecret,
     config,

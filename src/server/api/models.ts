@@ -1,4 +1,6 @@
+import type { Static } from 'typebox';
 import type { modelsOperations } from '../../contract/models.ts';
+import type { Price } from '../../contract/prices.ts';
 import { RATE_FIELDS } from '../domain/price-json.ts';
 import { listPricedModels, type PricedModelRow } from '../store/models.ts';
 import type { Handlers } from './handler.ts';
@@ -34,4 +36,17 @@ function publicModel(row: PricedModelRow) {
 
 function rate(amount: unknown): number | null {
   return amount === undefined ? null : Number(amount);
+}
+
+const DECIMAL_TEXT = /^\d+(\.\d+)?$/;
+
+/** A stored price for people and programs: its exact decimal texts as numbers, which six places survive. */
+export function showPrice(stored: Record<string, unknown>): Static<typeof Price> {
+  return showAmounts(stored) as Static<typeof Price>;
+}
+
+function showAmounts(value: unknown): unknown {
+  if (typeof value === 'string') return DECIMAL_TEXT.test(value) ? Number(value) : value;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, showAmounts(part)]));
 }

@@ -1,6 +1,10 @@
+import { isRefusal, refuse } from '../../contract/errors.ts';
 import { formatUsd } from '../../contract/money.ts';
-import { MAX_EXPORT_ROWS } from '../../contract/usage.ts';
+import { DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT } from '../../contract/operation.ts';
+import { MAX_EXPORT_ROWS, type usageOperations } from '../../contract/usage.ts';
+import { readDayRange } from '../domain/day-range.ts';
 import {
+  findRequest,
   findRequestHours,
   listRequestsInHours,
   type RequestDetailRow,
@@ -8,7 +12,7 @@ import {
   type RequestHour,
   type RequestLogRow,
 } from '../store/requests.ts';
-import type { CsvFile } from './handler.ts';
+import type { CsvFile, Handlers } from './handler.ts';
 import type { ApiParts } from './parts.ts';
 
 const EXPORT_BATCH = 1_000;
@@ -35,7 +39,50 @@ const EXPORT_COLUMNS = [
   'model_requested',
 ] as const;
 
-export function requestRow(row: RequestLogRow) {
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** The filters that every usage report takes. */
+export interface UsageQuery {
+  from?: string | undefined;
+  to?: string | undefined;
+  team_id?: string | undefined;
+  model?: string | undefined;
+  service?: string | undefined;
+}
+
+type RequestLogOperations = Pick<typeof usageOperations, 'listRequests' | 'getRequest'>;
+
+export function requestLogApi(parts: ApiParts): Handlers<RequestLogOperations> {
+  return {
+    async listRequests({ query, caller: { tenantId } }) {
+      const range = readDayRange(query);
+      if (isRefusal(range)) return range;
+      const filter: RequestFilter = { range, ...dimensionsOf(query), status: query.status };
+      if (query.format === 'csv') return requestsCsv(parts, tenantId, filter);
+      const offset = query.offset ?? 0;
+      const limit = Math.min(query.limit ?? DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT);
+      return parts.database.asTenant(tenantId, async (db) => {
+        const found = await findRequestHours(db, tenantId, filter, { limit, offset });
+        const page = { limit, skip: found.skip };
+        const rows = await listRequestsInHours(db, tenantId, filter, found.hours, page);
+        return { data: rows.map(requestRow), total: found.total, limit, offset };
+      });
+    },
+
+    async getRequest({ params, caller: { tenantId } }) {
+      const id = params.id!;
+      if (!UUID.test(id)) return refuse('not_found');
+      const row = await parts.database.asTenant(tenantId, (db) => findRequest(db, tenantId, id));
+      return row ? requestDetail(row) : refuse('not_found');
+    },
+  };
+}
+
+export function dimensionsOf(query: UsageQuery) {
+  return { teamId: query.team_id?.toLowerCase(), model: query.model, service: query.service };
+}
+
+function requestRow(row: RequestLogRow) {
   return {
     id: row.id,
     created_at: row.created_at.toISOString(),
@@ -54,17 +101,13 @@ export function requestRow(row: RequestLogRow) {
   };
 }
 
-export function requestDetail(row: RequestDetailRow) {
+function requestDetail(row: RequestDetailRow) {
   const { user_name: user, ...shown } = row;
   return { ...shown, ...requestRow(row), user };
 }
 
 /** The newest matches as a file, read while they are sent; requests that come meanwhile are not in it. */
-export async function requestsCsv(
-  parts: ApiParts,
-  tenantId: string,
-  filter: RequestFilter,
-): Promise<CsvFile> {
+async function requestsCsv(parts: ApiParts, tenantId: string, filter: RequestFilter): Promise<CsvFile> {
   const { hours } = await parts.database.asTenant(tenantId, (db) =>
     findRequestHours(db, tenantId, filter, { limit: MAX_EXPORT_ROWS, offset: 0 }),
   );

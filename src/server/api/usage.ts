@@ -1,6 +1,5 @@
 import { isRefusal, type Refusal, refuse } from '../../contract/errors.ts';
 import { formatUsd } from '../../contract/money.ts';
-import { DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT } from '../../contract/operation.ts';
 import {
   DEFAULT_RANGE_DAYS,
   MAX_AGGREGATE_ROWS,
@@ -8,9 +7,8 @@ import {
   MAX_HOUR_SERIES_DAYS,
   type usageOperations,
 } from '../../contract/usage.ts';
-import { daysIn, readDayRange, readRecentDayRange } from '../domain/day-range.ts';
+import { daysIn, readRecentDayRange } from '../domain/day-range.ts';
 import type { Db } from '../store/database.ts';
-import { findRequest, findRequestHours, listRequestsInHours, type RequestFilter } from '../store/requests.ts';
 import {
   findUsageTotals,
   isPersonKnown,
@@ -18,144 +16,59 @@ import {
   listUsageByDay,
   listUsageByDimension,
   listUsageByHour,
-  type PersonKind,
   type UsageDimension,
   type UsageFigures,
   type UsageFilter,
 } from '../store/usage.ts';
 import type { Handlers, TenantCaller } from './handler.ts';
 import type { ApiParts } from './parts.ts';
-import { requestDetail, requestRow, requestsCsv } from './request-log.ts';
+import { dimensionsOf, requestLogApi, type UsageQuery } from './request-log.ts';
 
 const TOP_ROWS = 5;
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** PostgreSQL cannot hold it in text, so nobody can have that name. */
 const NUL = '\u0000';
 
-interface FilterQuery {
-  from?: string | undefined;
-  to?: string | undefined;
-  team_id?: string | undefined;
-  model?: string | undefined;
-  service?: string | undefined;
+/** What the aggregates have in common with every other report. */
+interface AggregateCall {
+  query: UsageQuery & { limit?: number; offset?: number };
+  caller: TenantCaller;
 }
 
 export function usageApi(parts: ApiParts): Handlers<typeof usageOperations> {
-  const recentFilter = (query: FilterQuery): UsageFilter | Refusal => {
-    const range = readRecentDayRange(query, parts.nowMs(), DEFAULT_RANGE_DAYS);
-    return isRefusal(range) ? range : { range, ...dimensionsOf(query) };
-  };
-
-  async function byDimension(
-    dimension: UsageDimension,
-    call: { query: FilterQuery & { limit?: number; offset?: number }; caller: TenantCaller },
-  ) {
-    const { query, caller } = call;
-    const filter = recentFilter(query);
-    if (isRefusal(filter)) return filter;
-    const limit = Math.min(query.limit ?? MAX_AGGREGATE_ROWS, MAX_AGGREGATE_ROWS);
-    return parts.database.asTenant(caller.tenantId, (db) =>
-      listUsageByDimension(db, caller.tenantId, dimension, filter, { limit, offset: query.offset ?? 0 }),
-    );
-  }
-
-  async function ofPerson(kind: PersonKind, name: string, query: FilterQuery, { tenantId }: TenantCaller) {
-    const asked = recentFilter(query);
-    if (isRefusal(asked)) return asked;
-    if (daysIn(asked.range) > MAX_DAY_SERIES_DAYS) return refuseLongSeries(MAX_DAY_SERIES_DAYS);
-    if (name.includes(NUL)) return refuse('not_found');
-    const filter = { ...asked, person: { kind, name } };
-    return parts.database.asTenant(tenantId, async (db) => {
-      if (!(await isPersonKnown(db, tenantId, kind, name))) return refuse('not_found');
-      const page = { limit: MAX_AGGREGATE_ROWS, offset: 0 };
-      const models = await listUsageByDimension(db, tenantId, 'model', filter, page);
-      const days = await listUsageByDay(db, tenantId, filter);
-      return {
-        ...withUsd(sumOf(days)),
-        by_model: models.rows.map(({ name, ...figures }) => ({ model_id: name!, ...withUsd(figures) })),
-        timeseries: days.map(bucketRow),
-      };
-    });
-  }
-
   return {
+    ...requestLogApi(parts),
+
     async getUsageSummary({ query, caller }) {
-      const filter = recentFilter(query);
+      const filter = recentFilter(parts, query);
       if (isRefusal(filter)) return filter;
       return parts.database.asTenant(caller.tenantId, (db) => summarize(db, caller.tenantId, filter));
     },
 
-    async listRequests({ query, caller }) {
-      const range = readDayRange(query);
-      if (isRefusal(range)) return range;
-      const filter: RequestFilter = { range, ...dimensionsOf(query), status: query.status };
-      if (query.format === 'csv') return requestsCsv(parts, caller.tenantId, filter);
-      const offset = query.offset ?? 0;
-      const limit = Math.min(query.limit ?? DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT);
-      return parts.database.asTenant(caller.tenantId, async (db) => {
-        const found = await findRequestHours(db, caller.tenantId, filter, { limit, offset });
-        const page = { limit, skip: found.skip };
-        const rows = await listRequestsInHours(db, caller.tenantId, filter, found.hours, page);
-        return { data: rows.map(requestRow), total: found.total, limit, offset };
-      });
-    },
-
-    async getRequest({ params, caller }) {
-      if (!UUID.test(params.id!)) return refuse('not_found');
-      const row = await parts.database.asTenant(caller.tenantId, (db) =>
-        findRequest(db, caller.tenantId, params.id!),
-      );
-      return row ? requestDetail(row) : refuse('not_found');
-    },
-
-    async getUsageByModel(call) {
-      const found = await byDimension('model', call);
-      if (isRefusal(found)) return found;
-      const data = found.rows.map(({ name, ...figures }) => ({ model_id: name!, ...withUsd(figures) }));
-      return { data, total: found.total };
-    },
+    getUsageByModel: byDimension(parts, 'model', (name) => ({ model_id: name! })),
+    getUsageByService: byDimension(parts, 'service', (name) => ({ service_name: name })),
+    getUsageByUser: byDimension(parts, 'user', (name) => ({ user: name! })),
+    getUsageByEndCustomer: byDimension(parts, 'end_customer', (name) => ({ end_customer: name! })),
 
     async getUsageByTeam(call) {
-      const found = await byDimension('team', call);
+      const found = await findByDimension(parts, 'team', call);
       if (isRefusal(found)) return found;
       const { tenantId } = call.caller;
       const data = await parts.database.asTenant(tenantId, (db) => withTeamNames(db, tenantId, found.rows));
       return { data, total: found.total };
     },
 
-    async getUsageByService(call) {
-      const found = await byDimension('service', call);
-      if (isRefusal(found)) return found;
-      const data = found.rows.map(({ name, ...figures }) => ({ service_name: name, ...withUsd(figures) }));
-      return { data, total: found.total };
-    },
-
-    async getUsageByUser(call) {
-      const found = await byDimension('user', call);
-      if (isRefusal(found)) return found;
-      const data = found.rows.map(({ name, ...figures }) => ({ user: name!, ...withUsd(figures) }));
-      return { data, total: found.total };
-    },
-
     async getUsageOfUser({ params, query, caller }) {
-      const found = await ofPerson('user', params.user!, query, caller);
+      const found = await findPerson(parts, { kind: 'user', name: params.user! }, query, caller);
       return isRefusal(found) ? found : { user: params.user!, ...found };
     },
 
-    async getUsageByEndCustomer(call) {
-      const found = await byDimension('end_customer', call);
-      if (isRefusal(found)) return found;
-      const data = found.rows.map(({ name, ...figures }) => ({ end_customer: name!, ...withUsd(figures) }));
-      return { data, total: found.total };
-    },
-
     async getUsageOfEndCustomer({ params, query, caller }) {
-      const found = await ofPerson('end_customer', params.customer!, query, caller);
+      const found = await findPerson(parts, { kind: 'end_customer', name: params.customer! }, query, caller);
       return isRefusal(found) ? found : { end_customer: params.customer!, ...found };
     },
 
     async getUsageTimeseries({ query, caller }) {
-      const filter = recentFilter(query);
+      const filter = recentFilter(parts, query);
       if (isRefusal(filter)) return filter;
       const byHour = query.bucket === 'hour';
       const mostDays = byHour ? MAX_HOUR_SERIES_DAYS : MAX_DAY_SERIES_DAYS;
@@ -167,8 +80,60 @@ export function usageApi(parts: ApiParts): Handlers<typeof usageOperations> {
   };
 }
 
-function dimensionsOf(query: FilterQuery) {
-  return { teamId: query.team_id?.toLowerCase(), model: query.model, service: query.service };
+function recentFilter(parts: ApiParts, query: UsageQuery): UsageFilter | Refusal {
+  const range = readRecentDayRange(query, parts.nowMs(), DEFAULT_RANGE_DAYS);
+  return isRefusal(range) ? range : { range, ...dimensionsOf(query) };
+}
+
+function byDimension<Fields>(
+  parts: ApiParts,
+  dimension: UsageDimension,
+  fieldsOf: (name: string | null) => Fields,
+) {
+  return async (call: AggregateCall) => {
+    const found = await findByDimension(parts, dimension, call);
+    if (isRefusal(found)) return found;
+    const data = found.rows.map(({ name, ...figures }) => ({ ...fieldsOf(name), ...withUsd(figures) }));
+    return { data, total: found.total };
+  };
+}
+
+async function findByDimension(
+  parts: ApiParts,
+  dimension: UsageDimension,
+  { query, caller: { tenantId } }: AggregateCall,
+) {
+  const filter = recentFilter(parts, query);
+  if (isRefusal(filter)) return filter;
+  const limit = Math.min(query.limit ?? MAX_AGGREGATE_ROWS, MAX_AGGREGATE_ROWS);
+  const page = { limit, offset: query.offset ?? 0 };
+  return parts.database.asTenant(tenantId, (db) =>
+    listUsageByDimension(db, tenantId, dimension, filter, page),
+  );
+}
+
+async function findPerson(
+  parts: ApiParts,
+  person: NonNullable<UsageFilter['person']>,
+  query: UsageQuery,
+  { tenantId }: TenantCaller,
+) {
+  const asked = recentFilter(parts, query);
+  if (isRefusal(asked)) return asked;
+  if (daysIn(asked.range) > MAX_DAY_SERIES_DAYS) return refuseLongSeries(MAX_DAY_SERIES_DAYS);
+  if (person.name.includes(NUL)) return refuse('not_found');
+  const filter = { ...asked, person };
+  return parts.database.asTenant(tenantId, async (db) => {
+    if (!(await isPersonKnown(db, tenantId, person.kind, person.name))) return refuse('not_found');
+    const page = { limit: MAX_AGGREGATE_ROWS, offset: 0 };
+    const models = await listUsageByDimension(db, tenantId, 'model', filter, page);
+    const days = await listUsageByDay(db, tenantId, filter);
+    return {
+      ...withUsd(sumOf(days)),
+      by_model: models.rows.map(({ name, ...figures }) => ({ model_id: name!, ...withUsd(figures) })),
+      timeseries: days.map(bucketRow),
+    };
+  });
 }
 
 function refuseLongSeries(mostDays: number): Refusal {

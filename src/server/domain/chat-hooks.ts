@@ -1,3 +1,6 @@
+/** What a chat hook's address is sealed for; it opens for nothing else. */
+export const CHAT_WEBHOOK_PURPOSE = 'chat_webhook';
+
 const SHOWN_CHARACTERS = 40;
 /** What a server might decode into a step out of the prefix, after our own parser has looked. */
 const HIDDEN_STEP = /%2e|%2f|%5c|\\|;/i;

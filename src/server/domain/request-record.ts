@@ -1,9 +1,10 @@
 import type { Provider } from '../../contract/providers.ts';
+import type { PromptFingerprints } from './fingerprint.ts';
 import type { CostLine } from './pricing.ts';
 import type { Usage } from './usage.ts';
 
 /** What is known of a proxied call when it is let through: written down before the provider hears of it. */
-export interface AdmittedRequest {
+export interface AdmittedRequest extends PromptFingerprints {
   id: string;
   tenant_id: string;
   /** When it was admitted; the id carries the same instant. RFC 3339 with milliseconds. */
@@ -25,6 +26,10 @@ export interface AdmittedRequest {
   tags: Record<string, string>;
   /** Harmless request headers kept for the detail view. */
   headers: Record<string, string>;
+  /** The budgets it reserved from, each in the period it was admitted in. */
+  reservations: Array<{ budget_id: string; period_start: string }>;
+  /** The most it could cost; zero when no budget could have stopped it. */
+  reserved_microdollars: number;
   /** A coarse count of the tokens sent, for the one case where nothing better is ever known. */
   input_tokens_approximate: number;
 }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { ERRORS } from '../../contract/errors.ts';
+import { ERRORS, refuse } from '../../contract/errors.ts';
 import type { Operation } from '../../contract/operation.ts';
 import { DOCS_STYLE } from './docs-style.ts';
 import { buildOpenApi, publicSchema, refusalsOf } from './openapi.ts';
+import { sendRefusal } from './server.ts';
 
 type Schema = Record<string, unknown> & { properties?: Record<string, Schema>; required?: string[] };
 
@@ -35,9 +36,17 @@ export function registerDocs(
       .header('referrer-policy', 'no-referrer')
       .send(page),
   );
+  for (const url of ['/docs', '/v1/openapi.json']) {
+    app.route({
+      method: ['POST', 'PUT', 'DELETE'],
+      url,
+      handler: (_request, reply) =>
+        sendRefusal(reply.header('allow', 'GET, HEAD'), refuse('method_not_allowed')),
+    });
+  }
 }
 
-export function docsPage(operations: Record<string, Operation>, version: string): string {
+function docsPage(operations: Record<string, Operation>, version: string): string {
   const all = Object.entries(operations);
   const groups = [...new Set(all.map(([, operation]) => operation.tag))].map((tag) => ({
     tag,

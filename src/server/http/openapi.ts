@@ -6,6 +6,7 @@ type Schema = Json & { properties?: Record<string, Schema>; required?: string[] 
 
 const JSON_TYPE = 'application/json';
 const CSV_TYPE = 'text/csv';
+const FORM_TYPE = 'multipart/form-data';
 /** Any call may get these; saying so under each would bury what matters. */
 const ALWAYS: readonly ErrorCause[] = ['internal_error'];
 
@@ -62,8 +63,9 @@ export function buildOpenApi(operations: Record<string, Operation>, version: str
 /** Every refusal an operation can answer with, those its schemas name included. */
 export function refusalsOf(operation: Operation): ErrorCause[] {
   const causes = new Set<ErrorCause>();
-  if (operation.body) causes.add('invalid_body');
-  if (operation.body || operation.query) causes.add('invalid_field');
+  const takesJson = operation.body && !operation.upload;
+  if (takesJson) causes.add('invalid_body');
+  if (takesJson || operation.query) causes.add('invalid_field');
   for (const schema of [operation.body, operation.query] as Array<Schema | undefined>) {
     for (const property of Object.values(schema?.properties ?? {})) {
       for (const key of ['x-missing', 'x-invalid']) {
@@ -101,10 +103,25 @@ function describeOperation(operation: Operation): Json {
     ...(operation.body && {
       requestBody: {
         required: (operation.body.required ?? []).length > 0,
-        content: { [JSON_TYPE]: { schema: publicSchema(operation.body) } },
+        content: operation.upload
+          ? { [FORM_TYPE]: { schema: formSchema(operation.body) } }
+          : { [JSON_TYPE]: { schema: publicSchema(operation.body) } },
       },
     }),
     responses: { [operation.success]: successOf(operation), ...refusalResponses(operation) },
+  };
+}
+
+/** The texts of an upload, and its file. */
+function formSchema(body: unknown): Json {
+  const schema = publicSchema(body) as Schema;
+  return {
+    ...schema,
+    required: ['file', ...(schema.required ?? [])],
+    properties: {
+      file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'the file itself' },
+      ...schema.properties,
+    },
   };
 }
 

@@ -2,18 +2,23 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { v7 as uuidv7 } from 'uuid';
 import { isRefusal, type Refusal, refuse } from '../../contract/errors.ts';
 import type { Operation } from '../../contract/operation.ts';
-import type { CsvFile, Handler } from '../api/handler.ts';
+import type { CsvFile, EventStream, Handler } from '../api/handler.ts';
 import { type CallerParts, proveCaller } from './caller.ts';
 import { clientIp, type parseNetworks, rateLimitKey } from './client-ip.ts';
 import { allowCrossOrigin } from './cors.ts';
 import { csvStream } from './csv.ts';
+import { openEventStream } from './event-stream.ts';
+import { readMultipart } from './multipart.ts';
 import type { RateLimit } from './rate-limit.ts';
+import { authorizationOf, keepTokenInCookie } from './session-cookie.ts';
 import { compileValidator, readQuery, type Validator } from './validate.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 const CONNECTIONS_CHECK_MS = 2_000;
+/** Said with every 429 that does not know better. */
+const RETRY_AFTER_SECONDS = 30;
 
 export interface HttpParts extends CallerParts {
   operations: Record<string, Operation>;
@@ -49,12 +54,11 @@ export function buildHttpServer(parts: HttpParts): FastifyInstance {
   app.setErrorHandler((error, request, reply) => sendRefusal(reply, refusalOfFault(error, request, parts)));
   const routes: Array<{ method: string; path: string }> = [];
   for (const [name, operation] of Object.entries(parts.operations)) {
-    const handler = parts.handlers[name];
-    if (!handler) throw new Error(`operation ${name} has no handler`);
-    const respond = answerFor(name, operation, handler, parts);
+    const respond = answerFor(name, operation, parts.handlers[name]!, parts);
     for (const path of [operation.path, ...(operation.aliases ?? [])]) {
       const url = path.replaceAll(/\{(\w+)\}/g, ':$1');
-      app.route({ method: operation.method, url, handler: respond });
+      if (operation.upload) takeUploads(app, operation.method, url, respond);
+      else app.route({ method: operation.method, url, handler: respond });
       routes.push({ method: operation.method, path });
     }
   }
@@ -75,8 +79,22 @@ function readEveryBodyAsJson(app: FastifyInstance): void {
   });
 }
 
+/** Its body is left for the handler to read as it comes, instead of being read into memory first. */
+function takeUploads(
+  app: FastifyInstance,
+  method: string,
+  url: string,
+  handler: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
+): void {
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    scope.route({ method, url, handler });
+  });
+}
+
 function answerFor(name: string, operation: Operation, handler: Handler<never>, parts: HttpParts) {
-  const bodyValidator = operation.body ? compileValidator(operation.body) : null;
+  const bodyValidator = operation.body && !operation.upload ? compileValidator(operation.body) : null;
   const queryValidator = operation.query ? compileValidator(operation.query) : null;
   const limit = parts.rateLimits[name];
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -87,7 +105,7 @@ function answerFor(name: string, operation: Operation, handler: Handler<never>, 
     );
     const wait = limit?.take(rateLimitKey(ip), parts.nowMs());
     if (wait) return sendRefusal(reply.header('retry-after', wait), refuse('rate_limited'));
-    const caller = await proveCaller(operation.auth, request.headers.authorization, parts);
+    const caller = await proveCaller(operation.auth, authorizationOf(request.headers), parts);
     if (isRefusal(caller)) return sendRefusal(reply, caller);
     const query = operation.query && readQuery(operation.query, request.query as Record<string, unknown>);
     const checkedQuery = check(queryValidator, query ?? {});
@@ -102,7 +120,8 @@ function answerFor(name: string, operation: Operation, handler: Handler<never>, 
       );
     }
     const answer: unknown = await handler({
-      body: body.value,
+      body: operation.upload ? undefined : body.value,
+      upload: operation.upload && readMultipart(request.raw),
       query: checkedQuery.value,
       params: request.params as Record<string, string>,
       caller,
@@ -114,9 +133,11 @@ function answerFor(name: string, operation: Operation, handler: Handler<never>, 
       reply.header('warning', `299 gateway "unknown fields ignored: ${ignored.map(printable).join(', ')}"`);
     }
     if (isCsv(answer)) return sendCsv(reply, answer);
+    if (isEventStream(answer)) return sendEvents(request, reply, answer, operation.auth, parts);
     reply.code(operation.success);
     if (operation.success === 204) return reply.send();
-    return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer));
+    const shown = keepTokenInCookie(request, reply, name, answer);
+    return reply.type('application/json; charset=utf-8').send(JSON.stringify(shown));
   };
 }
 
@@ -145,7 +166,32 @@ function sendCsv(reply: FastifyReply, file: CsvFile): FastifyReply {
     .send(csvStream(file));
 }
 
+function isEventStream(answer: unknown): answer is EventStream {
+  return typeof answer === 'object' && answer !== null && (answer as { kind?: unknown }).kind === 'sse';
+}
+
+function sendEvents(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  stream: EventStream,
+  auth: Operation['auth'],
+  parts: HttpParts,
+): FastifyReply {
+  const bytes = openEventStream(stream, {
+    lastEventId: headerText(request, 'last-event-id') ?? null,
+    stillProved: async () => !isRefusal(await proveCaller(auth, authorizationOf(request.headers), parts)),
+  });
+  // A proxy in between that gathered the bytes would make the live tail anything but live.
+  reply.type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no');
+  if (request.method !== 'HEAD') return reply.send(bytes);
+  bytes.destroy();
+  return reply.send();
+}
+
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  if (refusal.status === 429 && !reply.hasHeader('retry-after')) {
+    reply.header('retry-after', RETRY_AFTER_SECONDS);
+  }
   return reply
     .code(refusal.status)
     .type('application/json; charset=utf-8')

@@ -3,7 +3,7 @@ import type { Mail } from '../adapters/mailer.ts';
 import { recordAudit } from '../store/audit.ts';
 import { addSealedJob, openSealedJob } from '../store/jobs.ts';
 import { countPasswordResetsSince, insertPasswordReset } from '../store/password-resets.ts';
-import { findCredentialsByEmail } from '../store/tenants.ts';
+import { findCredentialsByEmail, lockTenant } from '../store/tenants.ts';
 import { composeResetMail } from './reset-mail.ts';
 import type { JobParts, Task } from './task.ts';
 
@@ -33,6 +33,8 @@ export function forgotPassword(parts: JobParts): Task {
     await parts.database.asSystem(async (db) => {
       const tenant = await findCredentialsByEmail(db, asked.email);
       if (tenant?.status !== 'active') return;
+      // One request at a time, or several side by side would each count one link too few.
+      await lockTenant(db, tenant.tenant_id);
       const recent = await countPasswordResetsSince(db, tenant.tenant_id, nowMs - RESET_LIFETIME_MS);
       if (recent >= MAX_RESETS_PER_HOUR) return;
       const token = randomBytes(RESET_TOKEN_BYTES).toString('hex');

@@ -1,31 +1,74 @@
+import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseCronItems, type Runner, run, Logger as WorkerLogger } from 'graphile-worker';
+import { parseCronItems, type Runner, run, type WorkerEvents, Logger as WorkerLogger } from 'graphile-worker';
 import type { Logger } from '../adapters/log.ts';
 import { deleteOldChanges } from '../store/control-changes.ts';
+import { registerJobs } from '../store/job-runs.ts';
 import { migrateJobQueue, openJobQueuePool, type TaskName } from '../store/jobs.ts';
 import { deleteOldPasswordResets } from '../store/password-resets.ts';
 import { deleteExpiredRevocations } from '../store/tokens.ts';
+import { deleteOldDeliveries } from '../store/webhook-deliveries.ts';
+import { detectAnomalies } from './anomalies.ts';
+import { sendChat } from './chat.ts';
+import { correctUnpriced } from './correct-unpriced.ts';
+import { buildCostIndex } from './cost-index.ts';
+import { watchWorkers } from './dead-workers.ts';
+import { deliverEvent } from './deliver-event.ts';
+import { sendDigests } from './digest.ts';
 import { forgotPassword, sendMail } from './mail.ts';
+import { checkPlanUsage } from './plan-usage.ts';
+import { announcePriceChange } from './price-changes.ts';
+import { checkQuotas } from './quotas.ts';
+import { recorded } from './recorded.ts';
+import { computeSavings } from './savings.ts';
 import { SCHEDULE } from './schedule.ts';
+import { scrapePrices } from './scrape-prices.ts';
+import { withTail } from './tail.ts';
 import type { JobParts, Task } from './task.ts';
+import { startWebhookSender } from './webhook-sender.ts';
 
-const JOBS_AT_ONCE = 4;
-/** One listens, one keeps the clock, the rest fetch and finish jobs. */
-const QUEUE_CONNECTIONS = 4;
+/** Most of them wait for others: mail and chat servers. */
+const JOBS_AT_ONCE = 6;
+/** One listens, one marks this node as alive, one keeps the clock, the rest fetch and finish jobs. */
+const QUEUE_CONNECTIONS = 8;
 const POLL_MS = 2_000;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
-/** Jobs running at shutdown may end; past this they are given back to the queue. */
-const STOP_PATIENCE_MS = 10_000;
+/** How long jobs that run at the stop may take to end. */
+const STOP_PATIENCE_MS = 5_000;
+const CLOSE_PATIENCE_MS = 1_000;
 
-function tasksOf(parts: JobParts): Record<TaskName, Task> {
+/** A job whose task is not in this table waits in the queue, untouched, for a node that knows it. */
+function tasksOf(parts: JobParts, wakeSender: () => void): Partial<Record<TaskName, Task>> {
   return {
     send_mail: sendMail(parts),
     forgot_password: forgotPassword(parts),
+    deliver_event: withTail(parts, deliverEvent(parts, wakeSender)),
+    send_chat: sendChat(parts),
+    detect_anomalies: detectAnomalies(parts),
+    send_digests: sendDigests(parts),
+    prune_webhook_deliveries: () => parts.database.asSystem(deleteOldDeliveries),
+    check_quotas: checkQuotas(parts),
+    check_plan_usage: checkPlanUsage(parts),
+    announce_price_change: announcePriceChange(parts),
+    correct_unpriced: correctUnpriced(parts),
+    scrape_prices: scrapePrices(parts),
+    compute_savings: computeSavings(parts),
+    build_cost_index: buildCostIndex(parts),
     prune_revoked_tokens: () => parts.database.asSystem(deleteExpiredRevocations),
     prune_control_changes: () => parts.database.asSystem(deleteOldChanges),
     prune_password_resets: () => parts.database.asSystem(deleteOldPasswordResets),
   };
+}
+
+/** What runs by the clock is written down; the rest is too many. */
+function withRecords(parts: JobParts, tasks: ReturnType<typeof tasksOf>): ReturnType<typeof tasksOf> {
+  const all = { ...tasks };
+  for (const { task: name } of SCHEDULE) {
+    const task = tasks[name];
+    if (task) all[name] = recorded(parts, name, task);
+  }
+  return all;
 }
 
 /**
@@ -38,17 +81,21 @@ export async function startJobs(parts: JobParts): Promise<{ stop(): Promise<void
   const triedOnce = new Promise<void>((resolve) => {
     markTried = resolve;
   });
-  const ended = keepRunning(parts, stopping.signal, markTried);
+  const sender = startWebhookSender(parts);
+  const tasks = withRecords(parts, tasksOf(parts, sender.wake));
+  const ended = keepRunning({ ...parts, tasks }, stopping.signal, markTried);
   await triedOnce;
   return {
     stop: async () => {
       stopping.abort();
-      await ended;
+      await Promise.all([ended, sender.stop()]);
     },
   };
 }
 
-async function keepRunning(parts: JobParts, stopping: AbortSignal, markTried: () => void): Promise<void> {
+type RunningParts = JobParts & { tasks: ReturnType<typeof tasksOf> };
+
+async function keepRunning(parts: RunningParts, stopping: AbortSignal, markTried: () => void): Promise<void> {
   let pauseMs = FIRST_PAUSE_MS;
   while (!stopping.aborted) {
     try {
@@ -69,45 +116,72 @@ async function keepRunning(parts: JobParts, stopping: AbortSignal, markTried: ()
   }
 }
 
-async function runUntilBroken(parts: JobParts, stopping: AbortSignal, onRunning: () => void): Promise<void> {
+async function runUntilBroken(
+  parts: RunningParts,
+  stopping: AbortSignal,
+  onRunning: () => void,
+): Promise<void> {
   await migrateJobQueue(parts.databaseUrl);
+  await parts.database.asSystem((db) =>
+    registerJobs(
+      db,
+      SCHEDULE.map(({ task, at }) => ({ name: task, schedule: at })),
+    ),
+  );
   const pool = openJobQueuePool(parts.databaseUrl, QUEUE_CONNECTIONS, (error) =>
     parts.log.debug({ fault: error.message }, 'a connection of the job queue broke'),
   );
+  const ended = new AbortController();
+  let watching: Promise<void> | undefined;
   try {
+    const events: WorkerEvents = new EventEmitter();
+    events.once('pool:create', ({ workerPool }) => {
+      watching = watchWorkers(pool, workerPool.id, ended.signal, parts.log);
+    });
     const runner = await run({
       pgPool: pool,
-      taskList: tasksOf(parts),
+      taskList: parts.tasks,
       parsedCronItems: cronItems(),
       concurrency: JOBS_AT_ONCE,
       pollInterval: POLL_MS,
+      // One by one the queue would not wait for these writes: a connection that breaks in one of them would end
+      // the process (an unhandled rejection) or leave the job locked. In batches it stops, and is started again.
+      preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
+      events,
       logger: queueLogger(parts.log),
       // The program stops in its own order; the queue must not end the process behind its back.
       noHandleSignals: true,
     });
     onRunning();
-    await untilStopped(runner, stopping);
+    await untilStopped(runner, stopping, ended.signal);
   } finally {
+    ended.abort();
+    await watching;
     // Connections that a dead server never closes must not hold the shutdown.
-    await Promise.race([pool.end(), sleep(STOP_PATIENCE_MS, undefined, { ref: false })]);
+    await Promise.race([pool.end(), sleep(CLOSE_PATIENCE_MS, undefined, { ref: false })]);
   }
 }
 
-async function untilStopped(runner: Runner, stopping: AbortSignal): Promise<void> {
-  let stopped: Promise<unknown> | null = null;
-  const stop = () => {
-    // "Already stopped" is what was asked for.
-    stopped = runner.stop().catch(() => undefined);
-    setTimeout(() => runner.kill().catch(() => undefined), STOP_PATIENCE_MS).unref();
-  };
-  if (stopping.aborted) stop();
-  else stopping.addEventListener('abort', stop, { once: true });
-  try {
-    await runner.promise;
-    await stopped;
-  } finally {
-    stopping.removeEventListener('abort', stop);
-  }
+/**
+ * Ends with the runner, or soon after the stop: a job that does not come to its end is left behind, and its
+ * lock is taken off by whoever next looks for dead workers.
+ */
+async function untilStopped(runner: Runner, stopping: AbortSignal, ended: AbortSignal): Promise<void> {
+  const stopped = new Promise<void>((resolve) => {
+    const stop = () => {
+      setTimeout(resolve, STOP_PATIENCE_MS).unref();
+      // "Already stopped" is what was asked for.
+      runner
+        .stop()
+        .catch(() => undefined)
+        .finally(resolve);
+    };
+    if (stopping.aborted) stop();
+    // Taken off when this run ends, or a database that comes and goes would pile them up.
+    else stopping.addEventListener('abort', stop, { once: true, signal: ended });
+  });
+  const brokeDown = runner.promise.then(() => (stopping.aborted ? stopped : undefined));
+  await Promise.race([brokeDown, stopped]);
 }
 
 function cronItems() {

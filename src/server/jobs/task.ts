@@ -1,6 +1,8 @@
 import type { Logger } from '../adapters/log.ts';
 import type { Mailer } from '../adapters/mailer.ts';
+import type { Outbound } from '../adapters/outbound.ts';
 import type { Vault } from '../adapters/vault.ts';
+import type { PriceSource } from '../domain/price-sources.ts';
 import type { Database } from '../store/database.ts';
 
 /** What the jobs work with. */
@@ -10,8 +12,15 @@ export interface JobParts {
   database: Database;
   vault: Vault;
   mailer: Mailer;
+  /** For webhooks and chat. */
+  outbound: Outbound;
+  /** The pause before each attempt at a webhook delivery, the first included. */
+  webhookRetryDelaysSeconds: readonly number[];
   /** The dashboard as users reach it, without a slash at its end: links in mails begin with it. */
   dashboardUrl: string;
+  /** Signs the records that correct the ledger. */
+  ledgerSecret: string;
+  priceSources: readonly PriceSource[];
   nowMs: () => number;
   log: Logger;
 }

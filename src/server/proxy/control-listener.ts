@@ -1,5 +1,6 @@
 import type { Logger } from '../adapters/log.ts';
 import { type ControlConnection, openControlConnection } from '../store/control-changes.ts';
+import type { Recall } from '../store/leases.ts';
 import type { Snapshots } from './snapshot.ts';
 
 /** A change must be in force everywhere within a second, also when this connection died without a word. */
@@ -17,6 +18,7 @@ const MAX_REMEMBERED = 10_000;
 export class ControlListener {
   readonly #url: string;
   readonly #snapshots: Snapshots;
+  readonly #onRecall: (recall: Recall) => void;
   readonly #log: Logger;
   readonly #seen = new Set<number>();
   #connection: ControlConnection | null = null;
@@ -25,8 +27,9 @@ export class ControlListener {
   #timer: NodeJS.Timeout | null = null;
   #looking: Promise<void> = Promise.resolve();
 
-  constructor(parts: { url: string; snapshots: Snapshots; log: Logger }) {
+  constructor(parts: { url: string; snapshots: Snapshots; onRecall: (recall: Recall) => void; log: Logger }) {
     this.#url = parts.url;
+    this.#onRecall = parts.onRecall;
     this.#snapshots = parts.snapshots;
     this.#log = parts.log;
   }
@@ -46,7 +49,7 @@ export class ControlListener {
     if (this.#stopped) return;
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#looking = this.#look();
+      this.#looking = this.#looking.then(() => this.#look());
     }, afterMs);
   }
 
@@ -56,6 +59,7 @@ export class ControlListener {
         url: this.#url,
         patienceMs: LOOK_PATIENCE_MS,
         onAnnouncement: () => this.#schedule(0),
+        onRecall: this.#onRecall,
       });
       await this.#readChanges(this.#connection);
       this.#schedule(LOOK_EVERY_MS);

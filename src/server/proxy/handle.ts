@@ -1,28 +1,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { v7 as uuidv7 } from 'uuid';
 import { isRefusal, type Refusal, refuse } from '../../contract/errors.ts';
 import type { Provider } from '../../contract/providers.ts';
 import type { Logger } from '../adapters/log.ts';
-import { readAttribution } from '../domain/attribution.ts';
+import { type Attribution, readAttribution } from '../domain/attribution.ts';
+import { fingerprintPrompt, NO_FINGERPRINTS } from '../domain/fingerprint.ts';
 import type { AdmittedRequest } from '../domain/request-record.ts';
-import { forward } from './forward.ts';
+import { type AdmissionParts, admit } from './admit.ts';
+import { forward, type Outgoing } from './forward.ts';
 import { findKeyText, keptHeaders, queryWithoutKey, upstreamHeaders } from './headers.ts';
 import { type Caller, identify } from './identify.ts';
 import type { Journal } from './journal/journal.ts';
+import type { Reservation } from './lease-keeper.ts';
 import { meterAnswer, recordWithoutAnswer, STATUS_CLIENT_LEFT } from './meter.ts';
 import { openUsageReader, type RequestFacts, readRequest } from './providers/index.ts';
 import { readBody } from './read-body.ts';
 import { sendRefusal } from './refusal.ts';
-import type { Snapshots } from './snapshot.ts';
+import { makeRequestId } from './request-id.ts';
 import { readTarget } from './target.ts';
 import type { Upstreams } from './upstreams.ts';
 
 const MAX_HEADERS = 100;
 /** Roughly; only for requests that a kill interrupted, where nothing better is known. */
 const BYTES_PER_TOKEN = 4;
+const OPENING_BRACE = '{'.charCodeAt(0);
 
-export interface ProxyParts {
-  snapshots: Snapshots;
+export interface ProxyParts extends AdmissionParts {
   journal: Journal;
   upstreams: Upstreams;
   maxBodyBytes: number;
@@ -40,7 +42,7 @@ export async function handle(
 ): Promise<void> {
   const startedAtMs = performance.now();
   const admittedAtMs = parts.nowMs();
-  const requestId = uuidv7({ msecs: admittedAtMs });
+  const requestId = makeRequestId(admittedAtMs);
   const reject = (refusal: Refusal) => sendRefusal(response, refusal, requestId);
 
   const target = readTarget(request.url ?? '');
@@ -62,49 +64,80 @@ export async function handle(
   const query = queryWithoutKey(provider, target.query, caller.keyText);
   const path = query === '' ? target.path : `${target.path}?${query}`;
   const facts = readRequest(provider, request.method!, path, request.headers['content-type'], body);
-  const admitted = describeRequest(request, provider, facts, caller, body, requestId, admittedAtMs);
+  const attribution = readAttribution(request.rawHeaders, caller.key.scope, caller.tenant.teams);
+  const admitted = describeRequest(request, {
+    provider,
+    facts,
+    caller,
+    attribution,
+    body,
+    requestId,
+    admittedAtMs,
+  });
 
-  const providerKey = caller.tenant.providerKeys.get(provider);
-  if (providerKey === undefined) {
-    return rejectOnRecord(parts, admitted, refuse('provider_key_missing'), response, startedAtMs);
+  const admission = await admit(parts, { caller, request: admitted, attribution, facts, body });
+  if (isRefusal(admission)) return rejectOnRecord(parts, admitted, admission, response, startedAtMs);
+  const { providerKey, reservation } = admission;
+  if (reservation) {
+    admitted.reserved_microdollars = reservation.amount;
+    admitted.reservations = reservation.budgets.map(({ id, periodStartMs }) => ({
+      budget_id: id,
+      period_start: new Date(periodStartMs).toISOString(),
+    }));
   }
+  const headers = upstreamHeaders(request.rawHeaders, provider, providerKey, caller.keyText);
+  const outgoing = { method: request.method!, path, headers, body };
+  try {
+    await passOn(parts, { admitted, facts, outgoing, providerKey, reservation, response, startedAtMs });
+  } finally {
+    reservation?.release();
+  }
+}
 
+interface Passing {
+  admitted: AdmittedRequest;
+  facts: RequestFacts;
+  outgoing: Outgoing;
+  providerKey: string;
+  reservation: Reservation | null;
+  response: ServerResponse;
+  startedAtMs: number;
+}
+
+/** Sends an admitted request on, meters the answer, and lets the client see its end once the record is on disk. */
+async function passOn(parts: ProxyParts, passing: Passing): Promise<void> {
+  const { admitted, facts, outgoing, providerKey, response, startedAtMs } = passing;
   await parts.journal.begin(admitted);
-  const exchange = await forward(
-    parts.upstreams[provider],
-    {
-      method: request.method!,
-      path,
-      headers: upstreamHeaders(request.rawHeaders, provider, providerKey, caller.keyText),
-      body,
-    },
-    {
-      client: response,
-      requestId,
-      providerKey,
-      drainOnAbort: parts.drainOnAbort,
-      openReader: (status, head) => openUsageReader(facts, status, head),
-    },
-  );
+  const exchange = await forward(parts.upstreams[admitted.provider], outgoing, {
+    client: response,
+    requestId: admitted.id,
+    providerKey,
+    drainOnAbort: parts.drainOnAbort,
+    openReader: (status, head) => openUsageReader(facts, status, head),
+  });
+  const latencyTotalMs = performance.now() - startedAtMs;
 
   if (exchange.kind === 'failed') {
     const refusal = exchange.why === 'timeout' ? refuse('upstream_timeout') : refuse('upstream_unreachable');
     const status = exchange.why === 'client_left' ? STATUS_CLIENT_LEFT : refusal.status;
     const cause = exchange.why === 'client_left' ? null : refusal.cause;
-    const latencyTotalMs = performance.now() - startedAtMs;
-    await parts.journal.end(
-      recordWithoutAnswer(admitted, { status, refusal: cause, reached: exchange.reached, latencyTotalMs }),
-    );
-    return reject(refusal);
+    const outcome = { status, refusal: cause, reached: exchange.reached, latencyTotalMs };
+    passing.reservation?.settle(0);
+    await parts.journal.end(recordWithoutAnswer(admitted, outcome));
+    return sendRefusal(response, refusal, admitted.id);
   }
 
-  const latencyTotalMs = performance.now() - startedAtMs;
-  const latencyFirstByteMs = exchange.firstByteAtMs - startedAtMs;
   const { status, ended } = exchange;
+  const latencyFirstByteMs = exchange.firstByteAtMs - startedAtMs;
   const reading = await exchange.reader.finish();
   const outcome = { status, ended, reading, latencyTotalMs, latencyFirstByteMs };
-  const record = await meterAnswer(admitted, facts, body, outcome, parts.snapshots.prices);
+  const record = await meterAnswer(admitted, facts, outgoing.body, outcome, parts.snapshots.prices);
+  // Before the record is written: the ingest may carry it on at once, and then looks for it among the settled.
+  passing.reservation?.settle(record.cost_microdollars);
   await parts.journal.end(record);
+  if (record.cost_status === 'priced') {
+    parts.history.add(record.tenant_id, record.model_requested, record.tokens_output);
+  }
   if (ended === 'complete') exchange.complete();
   else exchange.breakOff();
 }
@@ -123,16 +156,20 @@ async function rejectOnRecord(
   sendRefusal(response, refusal, admitted.id);
 }
 
-function describeRequest(
-  request: IncomingMessage,
-  provider: Provider,
-  facts: RequestFacts,
-  caller: Caller,
-  body: Buffer,
-  requestId: string,
-  admittedAtMs: number,
-): AdmittedRequest {
-  const attribution = readAttribution(request.rawHeaders, caller.key.scope, caller.tenant.teams);
+interface Description {
+  provider: Provider;
+  facts: RequestFacts;
+  caller: Caller;
+  attribution: Attribution;
+  body: Buffer;
+  requestId: string;
+  admittedAtMs: number;
+}
+
+function describeRequest(request: IncomingMessage, description: Description): AdmittedRequest {
+  const { provider, facts, caller, attribution, body, requestId, admittedAtMs } = description;
+  // Files and lists are no prompts; only a JSON body that runs a model is worth comparing.
+  const isPrompt = facts.kind === 'inference' && body[0] === OPENING_BRACE;
   return {
     id: requestId,
     tenant_id: caller.tenant.tenantId,
@@ -152,6 +189,9 @@ function describeRequest(
     end_customer: attribution.end_customer,
     tags: attribution.tags,
     headers: keptHeaders(request.headers),
+    reservations: [],
+    reserved_microdollars: 0,
     input_tokens_approximate: Math.ceil(body.length / BYTES_PER_TOKEN),
+    ...(isPrompt ? fingerprintPrompt(caller.tenant.fingerprintKey, facts.wire, body) : NO_FINGERPRINTS),
   };
 }

@@ -3,12 +3,18 @@ import { join } from 'node:path';
 import type { Logger } from '../adapters/log.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
+import { deleteLeasesOfNode } from '../store/leases.ts';
+import { ApprovalDesk } from './approval-desk.ts';
 import { ControlListener } from './control-listener.ts';
 import type { ProxyParts } from './handle.ts';
 import { Ingest } from './ingest.ts';
 import { Journal } from './journal/journal.ts';
 import { findInterrupted } from './journal/replay.ts';
+import { LeaseKeeper } from './lease-keeper.ts';
 import { recordInterrupted } from './meter.ts';
+import { ModelWatch } from './model-watch.ts';
+import { takeNodeId } from './node-id.ts';
+import { OutputHistory } from './output-history.ts';
 import { createProxyServer } from './server.ts';
 import type { Snapshots } from './snapshot.ts';
 import { closeEstimator } from './tap/estimate.ts';
@@ -26,6 +32,8 @@ export interface DataPlaneOptions {
   database: Database;
   snapshots: Snapshots;
   ledgerSecret: string;
+  /** Told after every batch that was written. */
+  onRecorded: () => void;
   log: Logger;
   nowMs: () => number;
 }
@@ -45,17 +53,41 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
   const interrupted = await findInterrupted(directory, log);
   const journal = new Journal({ directory, maxBytes: config.journalMaxBytes, log });
   const upstreams = openUpstreams(config.upstreamUrls, config.upstreamTimeoutMs);
-  const control = new ControlListener({ url: options.databaseUrl, snapshots, log });
+  const { nodeId, earlierNodeId } = await takeNodeId(directory);
+  const leases = new LeaseKeeper({
+    database: options.database,
+    nodeId,
+    nowMs: options.nowMs,
+    log,
+  });
+  snapshots.onRefreshed((tenantId) => leases.tenantChanged(tenantId));
+  const control = new ControlListener({
+    url: options.databaseUrl,
+    snapshots,
+    onRecall: (recall) => leases.recalled(recall.budget_id, recall.period_start_ms, recall.recall_number),
+    log,
+  });
+  const models = new ModelWatch();
   const ingest = new Ingest({
     database: options.database,
     journal,
+    nodeId,
     ledgerSecret: options.ledgerSecret,
+    nowMs: options.nowMs,
     log,
-    onCommitted: () => {},
+    models,
+    onCommitted: (records, spent) => {
+      leases.committed(spent);
+      models.remember(records);
+      options.onRecorded();
+    },
   });
   let draining = false;
   const parts: ProxyParts = {
     snapshots,
+    leases,
+    history: new OutputHistory(),
+    approvals: new ApprovalDesk({ database: options.database, log }),
     journal,
     upstreams,
     maxBodyBytes: config.maxBodyBytes,
@@ -72,8 +104,16 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
       await snapshots.refreshPrices();
       for (const request of interrupted) await journal.end(recordInterrupted(request, snapshots.prices));
       control.start();
+      leases.start();
       ingest.start();
       started = true;
+      // What that run had leased is accounted for when everything it wrote down is in the database.
+      if (earlierNodeId) {
+        const release = () => options.database.asSystem((db) => deleteLeasesOfNode(db, earlierNodeId));
+        ingest.caughtUp
+          .then(release)
+          .catch((error: Error) => log.warn({ err: error }, 'old leases run out by themselves'));
+      }
     },
     async stop() {
       draining = true;
@@ -83,6 +123,7 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
       server.closeAllConnections();
       await until(idle, SETTLE_MS);
       if (started) await ingest.stop();
+      await leases.stop();
       await control.stop();
       await journal.close();
       await closeUpstreams(upstreams);

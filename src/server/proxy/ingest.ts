@@ -1,6 +1,6 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import fs from 'node:fs';
 import { join } from 'node:path';
-import type { Logger } from '../adapters/log.ts';
 import {
   type ChainHead,
   chainRecords,
@@ -9,7 +9,8 @@ import {
   type LedgerDraft,
   type LedgerRecord,
   signHead,
-} from '../domain/ledger.ts';
+} from '../../ledger/chain.ts';
+import type { Logger } from '../adapters/log.ts';
 import type { RequestRecord } from '../domain/request-record.ts';
 import { type Database, isTransient } from '../store/database.ts';
 import {
@@ -18,12 +19,15 @@ import {
   insertRequests,
   listKnownRequests,
   lockLedgerHeads,
-  type PlacedRecord,
   type SignedHead,
 } from '../store/ingest.ts';
+import { type SpentOfLease, spendLeases } from '../store/leases.ts';
+import { appendRequestsToTail } from '../store/tail.ts';
+import { commitCharges, findCharges, spentOfLeases } from './charge.ts';
 import type { Journal } from './journal/journal.ts';
 import { reportDamage } from './journal/replay.ts';
 import { listSegments, readEntries, segmentPath } from './journal/segments.ts';
+import type { ModelWatch } from './model-watch.ts';
 
 const MAX_BATCH_RECORDS = 1_000;
 /** Waited after the first record of a batch, so that a busy moment becomes one transaction. */
@@ -31,13 +35,22 @@ const GATHER_MS = 100;
 const MIN_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 
+/** A record as it was read, and the text it was read from. */
+interface JournaledRecord {
+  record: RequestRecord;
+  json: string;
+}
+
 export interface IngestParts {
   database: Database;
   journal: Journal;
+  nodeId: string;
   ledgerSecret: string;
+  models: ModelWatch;
+  nowMs: () => number;
   log: Logger;
   /** Told of every batch after its commit. */
-  onCommitted: (records: readonly PlacedRecord[]) => void;
+  onCommitted: (records: readonly RequestRecord[], spent: readonly SpentOfLease[]) => void;
 }
 
 /**
@@ -47,6 +60,7 @@ export interface IngestParts {
  */
 export class Ingest {
   readonly #parts: IngestParts;
+  readonly #ledgerKey: KeyObject;
   readonly #knownMonths = new Set<string>();
   #segment: number;
   #offset = 0;
@@ -55,9 +69,15 @@ export class Ingest {
   #woken = false;
   #running: Promise<void> | null = null;
   #lastError: string | null = null;
+  #markCaughtUp: () => void = () => {};
+  /** Everything that was in the journal when it was opened is in the database. */
+  readonly caughtUp = new Promise<void>((resolve) => {
+    this.#markCaughtUp = resolve;
+  });
 
   constructor(parts: IngestParts) {
     this.#parts = parts;
+    this.#ledgerKey = createSecretKey(Buffer.from(parts.ledgerSecret));
     this.#segment = listSegments(parts.journal.directory)[0]!;
     parts.journal.onWritten(() => this.#nudge());
   }
@@ -88,8 +108,11 @@ export class Ingest {
       if (records.length > 0) {
         const written = await this.#writeUntilDone(records);
         if (!written) return;
+        // A full batch means there is more to catch up with; else the next moment's records are gathered first.
+        if (records.length < MAX_BATCH_RECORDS && !this.#stopping) await sleep(GATHER_MS);
         continue;
       }
+      this.#markCaughtUp();
       if (this.#stopping) return;
       await this.#sleepUntilWoken();
       if (!this.#stopping) await sleep(GATHER_MS);
@@ -97,15 +120,17 @@ export class Ingest {
   }
 
   /** The end records from the cursor on; moves from segment to segment and lets go of those it has behind it. */
-  async #readBatch(): Promise<RequestRecord[]> {
-    const records: RequestRecord[] = [];
+  async #readBatch(): Promise<JournaledRecord[]> {
+    const records: JournaledRecord[] = [];
     const { journal, log } = this.#parts;
     while (records.length < MAX_BATCH_RECORDS) {
       const path = segmentPath(journal.directory, this.#segment);
       const finished = this.#segment < journal.currentSegment;
       const read = await readEntries(path, this.#offset, MAX_BATCH_RECORDS - records.length);
       this.#offset = read.offset;
-      for (const entry of read.entries) if (entry.kind === 'end') records.push(entry.record);
+      for (const entry of read.entries) {
+        if (entry.kind === 'end') records.push({ json: entry.json, record: JSON.parse(entry.json) });
+      }
       if (read.state === 'more') continue;
       if (!finished) break;
       if (read.state === 'damaged' || fs.statSync(path).size > read.offset)
@@ -120,12 +145,12 @@ export class Ingest {
   }
 
   /** False when stopped while the database would not take it: the journal keeps it for the next start. */
-  async #writeUntilDone(records: readonly RequestRecord[]): Promise<boolean> {
+  async #writeUntilDone(records: readonly JournaledRecord[]): Promise<boolean> {
     for (let waitMs = MIN_RETRY_MS; ; waitMs = Math.min(waitMs * 2, MAX_RETRY_MS)) {
       try {
-        const placed = await this.#write(records);
+        const fresh = await this.#write(records);
         this.#lastError = null;
-        if (placed.length > 0) this.#parts.onCommitted(placed);
+        if (fresh.length > 0) this.#parts.onCommitted(fresh, spentOfLeases(fresh));
         return true;
       } catch (error) {
         this.#lastError = (error as Error).message;
@@ -141,14 +166,14 @@ export class Ingest {
   }
 
   /** One record the database refuses for what it is must not hold up all others: halve until it stands alone. */
-  async #writeApart(records: readonly RequestRecord[], error: Error): Promise<boolean> {
+  async #writeApart(records: readonly JournaledRecord[], error: Error): Promise<boolean> {
     if (records.length === 1) {
       const path = join(this.#parts.journal.directory, 'quarantine.jsonl');
       this.#parts.log.fatal(
-        { err: error, request: records[0]!.id, path },
+        { err: error, request: records[0]!.record.id, path },
         'a record cannot be stored; set aside',
       );
-      fs.appendFileSync(path, `${JSON.stringify(records[0])}\n`, { mode: 0o600, flush: true });
+      fs.appendFileSync(path, `${records[0]!.json}\n`, { mode: 0o600, flush: true });
       return true;
     }
     const middle = records.length >> 1;
@@ -159,27 +184,37 @@ export class Ingest {
   }
 
   /** Request rows, ledger records and rollups of one batch, in one transaction. */
-  async #write(records: readonly RequestRecord[]): Promise<PlacedRecord[]> {
-    const { database, ledgerSecret } = this.#parts;
-    const tenantIds = [...new Set(records.map((record) => record.tenant_id))].sort();
-    const months = new Set(records.map((record) => `${record.created_at.slice(0, 7)}-01`));
-    const placed = await database.asSystem(async (db) => {
+  async #write(journaled: readonly JournaledRecord[]): Promise<RequestRecord[]> {
+    const { database } = this.#parts;
+    const ledgerSecret = this.#ledgerKey;
+    const tenantIds = [...new Set(journaled.map(({ record }) => record.tenant_id))].sort();
+    const months = new Set(journaled.map(({ record }) => `${record.created_at.slice(0, 7)}-01`));
+    const written = await database.asSystem(async (db) => {
       const heads = await lockLedgerHeads(db, tenantIds, (id) => signed(emptyChain(id), ledgerSecret));
-      const known = await listKnownRequests(db, records);
-      const fresh = withoutRepeats(records).filter((record) => !known.has(record.id));
-      if (fresh.length === 0) return [];
+      const known = await listKnownRequests(
+        db,
+        journaled.map(({ record }) => record),
+      );
+      const news = withoutRepeats(journaled).filter(({ record }) => !known.has(record.id));
+      if (news.length === 0) return [];
+      const fresh = news.map(({ record }) => record);
       for (const month of months) if (!this.#knownMonths.has(month)) await ensureRequestsPartition(db, month);
       const drafts = draftsByTenant(fresh);
       const chains = heads.map((head) => chainRecords(head, drafts.get(head.tenant_id) ?? [], ledgerSecret));
       const chained = chains.flatMap((chain) => chain.records);
-      const placed = placeRecords(fresh, chained);
-      await insertRequests(db, JSON.stringify(placed));
+      const charges = await findCharges(db, tenantIds, fresh);
+      await insertRequests(db, placedJson(news, chained));
       const movedHeads = chains.map((chain) => signed(chain.head, ledgerSecret));
       if (chained.length > 0) await insertLedgerRecords(db, chained, movedHeads);
-      return placed;
+      await commitCharges(db, charges, this.#parts.nowMs());
+      const spent = spentOfLeases(fresh);
+      if (spent.length > 0) await spendLeases(db, this.#parts.nodeId, spent);
+      await this.#parts.models.note(db, fresh);
+      await appendRequestsToTail(db, fresh);
+      return fresh;
     });
     for (const month of months) this.#knownMonths.add(month);
-    return placed;
+    return written;
   }
 
   async #sleepUntilWoken(): Promise<void> {
@@ -193,8 +228,8 @@ export class Ingest {
   }
 }
 
-function withoutRepeats(records: readonly RequestRecord[]): RequestRecord[] {
-  return [...new Map(records.map((record) => [record.id, record])).values()];
+function withoutRepeats(journaled: readonly JournaledRecord[]): JournaledRecord[] {
+  return [...new Map(journaled.map((entry) => [entry.record.id, entry])).values()];
 }
 
 function draftsByTenant(records: readonly RequestRecord[]): Map<string, LedgerDraft[]> {
@@ -223,16 +258,18 @@ function ledgerDraft(record: RequestRecord): LedgerDraft {
   };
 }
 
-function placeRecords(records: readonly RequestRecord[], chained: readonly LedgerRecord[]): PlacedRecord[] {
+/** The records as one JSON array, each with its place in the ledger put at its end: no record is encoded twice. */
+function placedJson(journaled: readonly JournaledRecord[], chained: readonly LedgerRecord[]): string {
   const places = new Map(chained.map((place) => [place.request_id, place]));
-  return records.map((record) => ({
-    ...record,
-    sequence_number: places.get(record.id)?.sequence_number ?? null,
-    record_hash: places.get(record.id)?.record_hash ?? null,
-  }));
+  const rows = journaled.map(({ record, json }) => {
+    const place = places.get(record.id);
+    if (!place) return json;
+    return `${json.slice(0, -1)},"sequence_number":${place.sequence_number},"record_hash":"${place.record_hash}"}`;
+  });
+  return `[${rows.join(',')}]`;
 }
 
-function signed(head: ChainHead, secret: string): SignedHead {
+function signed(head: ChainHead, secret: KeyObject): SignedHead {
   return { ...head, hmac_signature: signHead(head, secret) };
 }
 

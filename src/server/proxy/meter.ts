@@ -10,7 +10,7 @@ export const STATUS_CLIENT_LEFT = 499;
 
 type Pricing = Pick<
   RequestRecord,
-  'cost_microdollars' | 'cost_status' | 'cost_breakdown' | 'price_id' | 'model_family'
+  'cost_microdollars' | 'cost_status' | 'cost_breakdown' | 'price_id' | 'model_family' | 'anomalies'
 >;
 const FREE: Pricing = {
   cost_microdollars: 0,
@@ -18,6 +18,7 @@ const FREE: Pricing = {
   cost_breakdown: [],
   price_id: null,
   model_family: null,
+  anomalies: [],
 };
 
 export interface Outcome {
@@ -38,32 +39,90 @@ export async function meterAnswer(
 ): Promise<RequestRecord> {
   const { reading } = outcome;
   const billable = isBillable(facts, admitted.method, outcome.status);
-  const { usage, source } = billable
-    ? await usageOf(facts, body, reading)
-    : { usage: null, source: 'none' as const };
-  const pricing = billable ? priceUsage(admitted, reading, usage, prices) : FREE;
-  const anomalies = [...reading.anomalies];
+  const metered = billable ? await usageOf(facts, body, reading) : UNMETERED;
+  const pricing = billable ? priceUsage(admitted, reading, metered.usage, prices) : FREE;
+  const anomalies = [...reading.anomalies, ...pricing.anomalies];
   if (reading.streamError) anomalies.push(`error in the stream: ${reading.streamError}`);
   if (outcome.ended === 'cut') anomalies.push('the provider broke the response off');
-  const { input_tokens_approximate: _, ...known } = admitted;
-  return {
-    ...known,
-    ...pricing,
-    model_id: reading.modelServed ?? admitted.model_requested,
-    status_code: outcome.ended === 'client_left' ? STATUS_CLIENT_LEFT : outcome.status,
+  return makeRecord(admitted, {
+    modelServed: reading.modelServed,
+    status: outcome.ended === 'client_left' ? STATUS_CLIENT_LEFT : outcome.status,
     refusal: null,
-    in_ledger: true,
-    tokens_input: usage ? tokensInput(usage) : 0,
-    tokens_output: usage ? tokensOutput(usage) : 0,
-    usage: usage ?? emptyUsage(),
-    usage_source: source,
-    service_tier: reading.terms.tier,
+    inLedger: true,
+    usage: metered.usage ?? emptyUsage(),
+    usageSource: metered.source,
+    pricing,
+    serviceTier: reading.terms.tier,
     anomalies,
     interrupted: false,
-    latency_total_ms: Math.round(outcome.latencyTotalMs),
-    latency_first_byte_ms: Math.round(outcome.latencyFirstByteMs),
+    latencyTotalMs: outcome.latencyTotalMs,
+    latencyFirstByteMs: outcome.latencyFirstByteMs,
+  });
+}
+
+interface RecordFacts {
+  modelServed: string | null;
+  status: number;
+  refusal: string | null;
+  inLedger: boolean;
+  usage: Usage;
+  usageSource: RequestRecord['usage_source'];
+  pricing: Pricing;
+  serviceTier: string | null;
+  anomalies: string[];
+  interrupted: boolean;
+  latencyTotalMs: number;
+  latencyFirstByteMs: number | null;
+}
+
+/** Field by field: spreading objects of this size costs more than metering itself. */
+function makeRecord(admitted: AdmittedRequest, facts: RecordFacts): RequestRecord {
+  return {
+    id: admitted.id,
+    tenant_id: admitted.tenant_id,
+    created_at: admitted.created_at,
+    provider: admitted.provider,
+    method: admitted.method,
+    endpoint: admitted.endpoint,
+    model_requested: admitted.model_requested,
+    stream: admitted.stream,
+    api_key_id: admitted.api_key_id,
+    environment: admitted.environment,
+    team_id: admitted.team_id,
+    team_slug: admitted.team_slug,
+    service_name: admitted.service_name,
+    agent: admitted.agent,
+    user_name: admitted.user_name,
+    end_customer: admitted.end_customer,
+    tags: admitted.tags,
+    headers: admitted.headers,
+    reservations: admitted.reservations,
+    reserved_microdollars: admitted.reserved_microdollars,
+    prompt_fingerprint: admitted.prompt_fingerprint,
+    prefix_fingerprint: admitted.prefix_fingerprint,
+    long_prefix_fingerprint: admitted.long_prefix_fingerprint,
+    model_id: facts.modelServed ?? admitted.model_requested,
+    model_family: facts.pricing.model_family,
+    status_code: facts.status,
+    refusal: facts.refusal,
+    in_ledger: facts.inLedger,
+    tokens_input: tokensInput(facts.usage),
+    tokens_output: tokensOutput(facts.usage),
+    usage: facts.usage,
+    usage_source: facts.usageSource,
+    cost_microdollars: facts.pricing.cost_microdollars,
+    cost_status: facts.pricing.cost_status,
+    cost_breakdown: facts.pricing.cost_breakdown,
+    price_id: facts.pricing.price_id,
+    service_tier: facts.serviceTier,
+    anomalies: facts.anomalies,
+    interrupted: facts.interrupted,
+    latency_total_ms: Math.round(facts.latencyTotalMs),
+    latency_first_byte_ms: facts.latencyFirstByteMs === null ? null : Math.round(facts.latencyFirstByteMs),
   };
 }
+
+const UNMETERED = { usage: null, source: 'none' as const };
 
 function isBillable(facts: RequestFacts, method: string, status: number): boolean {
   if (status < 200 || status > 299) return false;
@@ -113,6 +172,10 @@ function priceUsage(
     cost_breakdown: cost.breakdown,
     price_id: found.priceId,
     model_family: found.modelFamily,
+    anomalies: [
+      ...cost.unpriced.map((part) => `no price for ${part}`),
+      ...(cost.clamped ? ['the cost was cut to what can be held exactly'] : []),
+    ],
   };
 }
 
@@ -121,46 +184,49 @@ export function recordWithoutAnswer(
   admitted: AdmittedRequest,
   outcome: { status: number; refusal: string | null; reached: boolean; latencyTotalMs: number },
 ): RequestRecord {
-  const { input_tokens_approximate: _, ...known } = admitted;
-  return {
-    ...known,
-    ...FREE,
-    model_id: admitted.model_requested,
-    status_code: outcome.status,
+  return makeRecord(admitted, {
+    modelServed: null,
+    status: outcome.status,
     refusal: outcome.refusal,
-    in_ledger: outcome.reached,
-    tokens_input: 0,
-    tokens_output: 0,
+    inLedger: outcome.reached,
     usage: emptyUsage(),
-    usage_source: 'none',
-    service_tier: null,
+    usageSource: 'none',
+    pricing: FREE,
+    serviceTier: null,
     anomalies: [],
     interrupted: false,
-    latency_total_ms: Math.round(outcome.latencyTotalMs),
-    latency_first_byte_ms: null,
-  };
+    latencyTotalMs: outcome.latencyTotalMs,
+    latencyFirstByteMs: null,
+  });
 }
 
 /**
- * A request that was in flight when the process was killed. What the provider made of it is not known: the
- * input is charged by its approximate size, and the record says that it is an estimate of an interrupted call.
+ * A request that was in flight when the process was killed. What the provider made of it is not known, and the
+ * record says so: its input is charged by its approximate size, or, where a budget had it reserve the most it
+ * could cost, that much, so that a kill cannot carry a budget past its limit.
  */
 export function recordInterrupted(admitted: AdmittedRequest, prices: PriceBook): RequestRecord {
   const usage = { ...emptyUsage(), input: admitted.input_tokens_approximate };
-  const reading = { modelServed: null, terms: { tier: null, region: null } };
-  const pricing = priceUsage(admitted, reading, usage, prices);
-  return {
-    ...recordWithoutAnswer(admitted, {
-      status: STATUS_CLIENT_LEFT,
-      refusal: null,
-      reached: true,
-      latencyTotalMs: 0,
-    }),
-    ...pricing,
-    tokens_input: usage.input,
+  const priced = priceUsage(
+    admitted,
+    { modelServed: null, terms: { tier: null, region: null } },
     usage,
-    usage_source: 'estimated',
+    prices,
+  );
+  const reserved = admitted.reserved_microdollars;
+  const pricing = reserved > 0 ? { ...priced, cost_microdollars: reserved, cost_breakdown: [] } : priced;
+  return makeRecord(admitted, {
+    modelServed: null,
+    status: STATUS_CLIENT_LEFT,
+    refusal: null,
+    inLedger: true,
+    usage,
+    usageSource: 'estimated',
+    pricing,
+    serviceTier: null,
     anomalies: ['the gateway was stopped while the request was in flight'],
     interrupted: true,
-  };
+    latencyTotalMs: 0,
+    latencyFirstByteMs: null,
+  });
 }

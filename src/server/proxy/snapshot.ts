@@ -1,9 +1,12 @@
+import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Provider } from '../../contract/providers.ts';
 import type { Logger } from '../adapters/log.ts';
 import type { Vault } from '../adapters/vault.ts';
 import type { ParsedApiKey } from '../domain/api-keys.ts';
 import { type KeyScope, makeTeamDirectory, type TeamDirectory } from '../domain/attribution.ts';
+import type { Budget } from '../domain/budgets.ts';
+import type { ActiveKillSwitch } from '../domain/kill-switches.ts';
 import { makePriceBook, type PriceBook } from '../domain/price-book.ts';
 import { parsePrice } from '../domain/price-json.ts';
 import type { Database } from '../store/database.ts';
@@ -19,6 +22,7 @@ const MAX_LOOKUPS_IN_FLIGHT = 64;
 
 export interface KeyFacts {
   id: string;
+  prefix: string;
   environment: 'production' | 'test';
   scope: KeyScope;
 }
@@ -31,6 +35,11 @@ export interface TenantSnapshot {
   keys: ReadonlyMap<string, KeyFacts>;
   teams: TeamDirectory;
   providerKeys: ReadonlyMap<Provider, string>;
+  /** Makes this tenant's prompts comparable with one another and with nobody else's. */
+  fingerprintKey: KeyObject;
+  /** In the order of their ids, which is the order in which they are locked. */
+  budgets: readonly Budget[];
+  killSwitches: readonly ActiveKillSwitch[];
 }
 
 export type KeyLookup =
@@ -56,6 +65,7 @@ export class Snapshots {
   >();
   readonly #lookups = new Map<string, Promise<KeyLookup>>();
   #prices: PriceBook = new Map();
+  #onRefreshed: (tenantId: string) => void = () => {};
 
   constructor(parts: { database: Database; vault: Vault; log: Logger }) {
     this.#database = parts.database;
@@ -107,6 +117,12 @@ export class Snapshots {
   /** Reads a tenant again if it is in memory. Rejects while the store is away; the old state stays in force. */
   async refreshTenant(tenantId: string): Promise<void> {
     if (this.#tenants.has(tenantId) || this.#loading.has(tenantId)) await this.#loadTenant(tenantId);
+    this.#onRefreshed(tenantId);
+  }
+
+  /** For what else hangs on a tenant's state, such as money leased under a limit that may have changed. */
+  onRefreshed(listener: (tenantId: string) => void): void {
+    this.#onRefreshed = listener;
   }
 
   async refreshPrices(): Promise<void> {
@@ -170,6 +186,7 @@ function lookUp(tenant: TenantSnapshot, hash: string): KeyLookup {
 function makeSnapshot(state: TenantState, vault: Vault): TenantSnapshot {
   const keyFacts = (key: TenantState['keys'][number]): KeyFacts => ({
     id: key.id,
+    prefix: key.prefix,
     environment: key.environment,
     scope: { team_id: key.team_id, service: key.service_name },
   });
@@ -186,5 +203,8 @@ function makeSnapshot(state: TenantState, vault: Vault): TenantSnapshot {
     keys: new Map(state.keys.map((key) => [key.key_hash, keyFacts(key)])),
     teams: makeTeamDirectory(state.teams),
     providerKeys: new Map(state.provider_keys.map((key) => [key.provider, openKey(key)])),
+    fingerprintKey: vault.deriveKey(state.tenant_id, state.data_key_wrapped, 'prompt_fingerprint'),
+    budgets: state.budgets,
+    killSwitches: state.kill_switches,
   };
 }

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import sql from 'sql-template-tag';
 import { type Db, SCHEMA } from './database.ts';
+import { RECALL_CHANNEL, type Recall } from './leases.ts';
 
 export const CONTROL_CHANNEL = 'gateway_control';
 
@@ -31,6 +32,7 @@ export async function openControlConnection(options: {
   url: string;
   patienceMs: number;
   onAnnouncement: () => void;
+  onRecall: (recall: Recall) => void;
 }): Promise<ControlConnection> {
   const client = new pg.Client({
     connectionString: options.url,
@@ -40,12 +42,15 @@ export async function openControlConnection(options: {
   });
   // A lost connection shows at the next question; unheard it would end the process.
   client.on('error', () => {});
-  client.on('notification', options.onAnnouncement);
+  client.on('notification', ({ channel, payload }) => {
+    if (channel === CONTROL_CHANNEL) options.onAnnouncement();
+    else options.onRecall(JSON.parse(payload!) as Recall);
+  });
   // A graceful goodbye would wait for a server that may never answer.
   const drop = () => (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
   try {
     await client.connect();
-    await client.query(`set search_path = ${SCHEMA}; listen ${CONTROL_CHANNEL}`);
+    await client.query(`set search_path = ${SCHEMA}; listen ${CONTROL_CHANNEL}; listen ${RECALL_CHANNEL}`);
   } catch (error) {
     drop();
     throw error;

@@ -1,6 +1,5 @@
 import sql from 'sql-template-tag';
-import type { ChainHead, LedgerRecord } from '../domain/ledger.ts';
-import type { RequestRecord } from '../domain/request-record.ts';
+import type { ChainHead, LedgerRecord } from '../../ledger/chain.ts';
 import type { Db } from './database.ts';
 
 export interface SignedHead extends ChainHead {
@@ -66,13 +65,14 @@ export async function insertRequests(db: Db, recordsJson: string): Promise<void>
         status_code, refusal, tokens_input, tokens_output, usage, usage_source, cost_microdollars, cost_status,
         cost_breakdown, price_id, service_tier, anomalies, interrupted, latency_total_ms, latency_first_byte_ms,
         api_key_id, environment, team_id, service_name, agent, user_name, end_customer, tags, headers,
-        sequence_number, record_hash)
+        sequence_number, record_hash, prompt_fingerprint, prefix_fingerprint, long_prefix_fingerprint)
       select
         tenant_id, id, created_at, provider, method, endpoint, model_requested, model_id, model_family, stream,
         status_code, refusal, tokens_input, tokens_output, usage, usage_source, cost_microdollars, cost_status,
         cost_breakdown, price_id, service_tier, anomalies, interrupted, latency_total_ms, latency_first_byte_ms,
         api_key_id, environment, team_id, service_name, agent, user_name, end_customer, tags, headers,
-        sequence_number, record_hash
+        sequence_number, record_hash, decode(prompt_fingerprint, 'hex'), decode(prefix_fingerprint, 'hex'),
+        decode(long_prefix_fingerprint, 'hex')
         from json_to_recordset(${recordsJson}::json) as record (
           tenant_id uuid, id uuid, created_at timestamptz, provider text, method text, endpoint text,
           model_requested text, model_id text, model_family text, stream boolean, status_code integer,
@@ -80,7 +80,8 @@ export async function insertRequests(db: Db, recordsJson: string): Promise<void>
           cost_microdollars bigint, cost_status text, cost_breakdown jsonb, price_id uuid, service_tier text,
           anomalies jsonb, interrupted boolean, latency_total_ms integer, latency_first_byte_ms integer,
           api_key_id uuid, environment text, team_id uuid, service_name text, agent text, user_name text,
-          end_customer text, tags jsonb, headers jsonb, sequence_number bigint, record_hash text)
+          end_customer text, tags jsonb, headers jsonb, sequence_number bigint, record_hash text,
+          prompt_fingerprint text, prefix_fingerprint text, long_prefix_fingerprint text)
       returning *
     ),
     figures as (
@@ -91,7 +92,7 @@ export async function insertRequests(db: Db, recordsJson: string): Promise<void>
              coalesce(model_id, '') as model_id,
              coalesce(team_id::text, '') as team_id,
              coalesce(service_name, '') as service_name,
-             environment, status_code, user_name, end_customer, refusal,
+             environment, status_code, user_name, end_customer, agent, refusal,
              tokens_input, tokens_output, coalesce((usage ->> 'cached_read')::bigint, 0) as tokens_cached,
              cost_microdollars, latency_total_ms
         from fresh
@@ -160,6 +161,19 @@ export async function insertRequests(db: Db, recordsJson: string): Promise<void>
                         tokens_output = total.tokens_output + excluded.tokens_output,
                         cost_microdollars = total.cost_microdollars + excluded.cost_microdollars
     ),
+    agents as (
+      insert into usage_daily_agents as total (
+        tenant_id, agent, day, requests, tokens_input, tokens_output, cost_microdollars)
+      select tenant_id, agent, day, count(*), sum(tokens_input), sum(tokens_output), sum(cost_microdollars)
+        from figures
+       where agent is not null
+       group by tenant_id, agent, day
+          on conflict (tenant_id, day, agent)
+          do update set requests = total.requests + excluded.requests,
+                        tokens_input = total.tokens_input + excluded.tokens_input,
+                        tokens_output = total.tokens_output + excluded.tokens_output,
+                        cost_microdollars = total.cost_microdollars + excluded.cost_microdollars
+    ),
     months as (
       insert into usage_months as total (tenant_id, month, requests)
       select tenant_id, date_trunc('month', day)::date as month, count(*)
@@ -200,6 +214,3 @@ export async function insertLedgerRecords(
         tenant_id uuid, sequence_number bigint, record_hash text, hmac_signature text)
      where ledger_heads.tenant_id = moved.tenant_id`);
 }
-
-/** A request as the log takes it: with its place in the ledger, if it has one. */
-export type PlacedRecord = RequestRecord & { sequence_number: number | null; record_hash: string | null };

@@ -5,12 +5,26 @@ import { type Db, SCHEMA, WALLED_ROLE } from './database.ts';
 
 /** Any number that no other program uses for an advisory lock in this database. */
 const QUEUE_LOCK = 7_340_118_227;
+/** Tells the locks that mark a node's worker as alive from other advisory locks. */
+const ALIVE_LOCK_CLASS = 734_011;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Every task the program knows; the queue would keep a job of any other name for ever. */
 export type TaskName =
   | 'send_mail'
   | 'forgot_password'
+  | 'deliver_event'
+  | 'detect_anomalies'
+  | 'send_digests'
+  | 'send_chat'
+  | 'prune_webhook_deliveries'
+  | 'announce_price_change'
+  | 'correct_unpriced'
+  | 'scrape_prices'
+  | 'check_quotas'
+  | 'check_plan_usage'
+  | 'compute_savings'
+  | 'build_cost_index'
   | 'prune_revoked_tokens'
   | 'prune_control_changes'
   | 'prune_password_resets';
@@ -18,6 +32,8 @@ export type TaskName =
 export interface JobOptions {
   maxAttempts?: number;
   runAt?: Date;
+  /** Jobs of one queue run one at a time, whatever node they run on. */
+  queue?: string;
 }
 
 /** Queued with the commit of the caller's transaction: undone, the job never was. */
@@ -29,7 +45,7 @@ export async function addJob(
 ): Promise<void> {
   await db.query(sql`
     select add_job(${task}, ${JSON.stringify(payload)}::json, ${options.runAt ?? null}::timestamptz,
-                   ${options.maxAttempts ?? null}::integer)`);
+                   ${options.maxAttempts ?? null}::integer, ${options.queue ?? null}::text)`);
 }
 
 /** The part of the vault that jobs need. */
@@ -84,12 +100,14 @@ export async function migrateJobQueue(url: string): Promise<void> {
 }
 
 const ADD_JOB_DOOR = `
+  drop function if exists ${SCHEMA}.add_job(text, json, timestamptz, integer);
   create or replace function ${SCHEMA}.add_job(
-    task text, payload json, run_at timestamptz, max_attempts integer) returns void
+    task text, payload json, run_at timestamptz, max_attempts integer, queue text default null) returns void
   language plpgsql security definer set search_path = pg_catalog as $door$
   begin
     perform graphile_worker.add_job(
-      task, payload => add_job.payload, run_at => add_job.run_at, max_attempts => add_job.max_attempts);
+      task, payload => add_job.payload, run_at => add_job.run_at, max_attempts => add_job.max_attempts,
+      queue_name => add_job.queue);
   end $door$;
   revoke all on function ${SCHEMA}.add_job from public;
   do $$
@@ -112,6 +130,30 @@ export function openJobQueuePool(url: string, connections: number, onError: (err
   // A connection that breaks while it is in use says so on itself, not on the pool.
   pool.on('connect', (client) => client.on('error', onError));
   return pool;
+}
+
+/** Held by the connection, not written down: however a node dies, its mark goes with it. */
+export async function markWorkerAlive(client: pg.ClientBase, workerId: string): Promise<void> {
+  await client.query('select pg_advisory_lock($1, hashtext($2))', [ALIVE_LOCK_CLASS, workerId]);
+}
+
+/**
+ * Gives the jobs of dead nodes back to the queue, which by itself would wait four hours. A lock younger than
+ * the grace is left alone: its node may not have come to mark itself yet.
+ */
+export async function releaseJobsOfDeadWorkers(client: pg.ClientBase, graceSeconds: number): Promise<void> {
+  await client.query(
+    `with dead as (
+       select distinct locked_by from graphile_worker._private_jobs
+        where locked_at < now() - make_interval(secs => $2)
+          and not exists (
+            select from pg_locks
+             where locktype = 'advisory' and granted
+               and database = (select oid from pg_database where datname = current_database())
+               and classid = $1 and objid = (hashtext(locked_by)::bigint & 4294967295)::oid and objsubid = 2))
+     select graphile_worker.force_unlock_workers(array_agg(locked_by)) from dead having count(*) > 0`,
+    [ALIVE_LOCK_CLASS, graceSeconds],
+  );
 }
 
 function silentLogger(): WorkerLogger {

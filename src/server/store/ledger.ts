@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
+import type { LedgerRecord } from '../../ledger/chain.ts';
 import type { DayRange } from '../domain/day-range.ts';
-import type { LedgerRecord } from '../domain/ledger.ts';
 import type { Db } from './database.ts';
 import type { SignedHead } from './ingest.ts';
 

@@ -30,7 +30,7 @@ export async function findPasswordReset(db: Db, tokenHash: Buffer): Promise<Pass
 }
 
 /** True for exactly one caller: the row's lock makes the others see it used. */
-export async function usePasswordReset(
+export async function redeemPasswordReset(
   db: Db,
   tenantId: string,
   tokenHash: Buffer,

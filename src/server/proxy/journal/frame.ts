@@ -2,25 +2,43 @@ import { crc32 } from 'node:zlib';
 import type { AdmittedRequest, RequestRecord } from '../../domain/request-record.ts';
 
 /**
- * One entry on disk: payload length, checksum of the payload, payload. A length that runs past the file or a
- * checksum that does not match ends the readable part of a segment.
+ * One entry on disk: length and checksum of what follows, one byte that says what it is, and its JSON. A length
+ * that runs past the file or a checksum that does not match ends the readable part of a segment.
  */
 const HEADER_BYTES = 8;
 export const MAX_PAYLOAD_BYTES = 1024 * 1024;
 
+const BEGIN = 0x62;
+const END = 0x65;
+const SEAL = 0x73;
+
+/** As read back: the text of the JSON is left as it is until somebody needs what is in it. */
 export type JournalEntry =
-  | { kind: 'begin'; request: AdmittedRequest }
-  | { kind: 'end'; record: RequestRecord }
+  /** A request was let through. */
+  | { kind: 'begin'; json: string }
+  /** It ended, and this is its record. */
+  | { kind: 'end'; json: string }
   /** Last entry of a segment that was closed in order: everything before it must be readable. */
   | { kind: 'seal' };
 
-export function encodeEntry(entry: JournalEntry): Buffer {
-  const payload = Buffer.from(JSON.stringify(entry));
-  if (payload.length > MAX_PAYLOAD_BYTES) throw new Error('journal entry too large');
-  const frame = Buffer.allocUnsafe(HEADER_BYTES + payload.length);
-  frame.writeUInt32LE(payload.length, 0);
-  frame.writeUInt32LE(crc32(payload), 4);
-  payload.copy(frame, HEADER_BYTES);
+export function encodeBegin(request: AdmittedRequest): Buffer {
+  return encode(BEGIN, JSON.stringify(request));
+}
+
+export function encodeEnd(record: RequestRecord): Buffer {
+  return encode(END, JSON.stringify(record));
+}
+
+export const SEAL_FRAME = encode(SEAL, '');
+
+function encode(kind: number, json: string): Buffer {
+  const length = 1 + Buffer.byteLength(json);
+  if (length > MAX_PAYLOAD_BYTES) throw new Error('journal entry too large');
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + length);
+  frame[HEADER_BYTES] = kind;
+  frame.write(json, HEADER_BYTES + 1);
+  frame.writeUInt32LE(length, 0);
+  frame.writeUInt32LE(crc32(frame.subarray(HEADER_BYTES)), 4);
   return frame;
 }
 
@@ -35,8 +53,15 @@ export function decodeFrame(bytes: Buffer, offset: number): DecodedFrame {
   const length = bytes.readUInt32LE(offset);
   if (length === 0 || length > MAX_PAYLOAD_BYTES) return { kind: 'damaged' };
   const start = offset + HEADER_BYTES;
-  if (start + length > bytes.length) return { kind: 'short' };
-  const payload = bytes.subarray(start, start + length);
-  if (crc32(payload) !== bytes.readUInt32LE(offset + 4)) return { kind: 'damaged' };
-  return { kind: 'entry', entry: JSON.parse(payload.toString()) as JournalEntry, nextOffset: start + length };
+  const nextOffset = start + length;
+  if (nextOffset > bytes.length) return { kind: 'short' };
+  if (crc32(bytes.subarray(start, nextOffset)) !== bytes.readUInt32LE(offset + 4)) return { kind: 'damaged' };
+  const entry = entryOf(bytes[start]!, bytes.toString('utf8', start + 1, nextOffset));
+  return entry ? { kind: 'entry', entry, nextOffset } : { kind: 'damaged' };
+}
+
+function entryOf(kind: number, json: string): JournalEntry | null {
+  if (kind === BEGIN) return { kind: 'begin', json };
+  if (kind === END) return { kind: 'end', json };
+  return kind === SEAL ? { kind: 'seal' } : null;
 }

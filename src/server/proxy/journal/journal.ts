@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import type { Logger } from '../../adapters/log.ts';
 import type { AdmittedRequest, RequestRecord } from '../../domain/request-record.ts';
-import { encodeEntry } from './frame.ts';
-import { createSegment, type Disk, listSegments, realDisk, SEAL_FRAME, segmentPath } from './segments.ts';
+import { encodeBegin, encodeEnd, SEAL_FRAME } from './frame.ts';
+import { createSegment, type Disk, listSegments, realDisk, segmentPath } from './segments.ts';
 
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 const REOPEN_AFTER_MS = 1_000;
@@ -80,7 +80,7 @@ export class Journal {
   /** Written when it returns: killing the process does not lose it. */
   begin(request: AdmittedRequest): Promise<void> {
     if (!this.writable) return Promise.reject(new JournalUnavailable('the journal takes no new requests'));
-    const frame = encodeEntry({ kind: 'begin', request });
+    const frame = encodeBegin(request);
     this.#open.set(request.id, frame);
     return this.#append(frame, false, () => this.#open.delete(request.id));
   }
@@ -89,9 +89,7 @@ export class Journal {
   end(record: RequestRecord): Promise<void> {
     // Only an end that is on disk closes the request: one that could not be written leaves its begin entry for
     // the next start to find.
-    return this.#append(encodeEntry({ kind: 'end', record }), true).then(
-      () => void this.#open.delete(record.id),
-    );
+    return this.#append(encodeEnd(record), true).then(() => void this.#open.delete(record.id));
   }
 
   /** Everything in segments before this one has been carried on. */

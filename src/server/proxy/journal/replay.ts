@@ -11,15 +11,17 @@ const ENTRIES_PER_READ = 1_000;
  */
 export async function findInterrupted(directory: string, log: Logger): Promise<AdmittedRequest[]> {
   if (!existsSync(directory)) return [];
-  const open = new Map<string, AdmittedRequest>();
+  const open = new Map<string, string>();
   for (const number of listSegments(directory)) {
     const path = segmentPath(directory, number);
     let offset = 0;
     for (;;) {
       const read = await readEntries(path, offset, ENTRIES_PER_READ);
       for (const entry of read.entries) {
-        if (entry.kind === 'begin') open.set(entry.request.id, entry.request);
-        else if (entry.kind === 'end') open.delete(entry.record.id);
+        if (entry.kind === 'seal') continue;
+        const { id } = JSON.parse(entry.json) as AdmittedRequest;
+        if (entry.kind === 'begin') open.set(id, entry.json);
+        else open.delete(id);
       }
       offset = read.offset;
       if (read.state === 'more') continue;
@@ -27,7 +29,7 @@ export async function findInterrupted(directory: string, log: Logger): Promise<A
       break;
     }
   }
-  return [...open.values()];
+  return [...open.values()].map((json) => JSON.parse(json) as AdmittedRequest);
 }
 
 /** A torn last entry is what a kill leaves behind; anything unreadable in a sealed segment is not. */

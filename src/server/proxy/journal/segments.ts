@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { decodeFrame, encodeEntry, type JournalEntry, MAX_PAYLOAD_BYTES } from './frame.ts';
+import { decodeFrame, type JournalEntry, MAX_PAYLOAD_BYTES, SEAL_FRAME } from './frame.ts';
 
 /** The calls the journal makes on the disk; tests put failing ones in their place. */
 export interface Disk {
@@ -19,7 +19,6 @@ export const realDisk: Disk = {
   closeSync: fs.closeSync,
 };
 
-export const SEAL_FRAME = encodeEntry({ kind: 'seal' });
 const SEGMENT_NAME = /^(\d{10})\.journal$/;
 /** At least one whole frame of the largest size fits, so that reading always gets on. */
 const READ_BYTES = 2 * MAX_PAYLOAD_BYTES;

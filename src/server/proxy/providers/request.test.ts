@@ -102,6 +102,7 @@ describe('what a request asks for', () => {
     const body = Buffer.from(
       [
         `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav\r\n\r\n${file}`,
+        `--${boundary}\r\nContent-Disposition: form-data; name="model"; filename="m.bin"\r\n\r\na file`,
         `--${boundary}\r\nContent-Disposition: form-data; name="model"\r\n\r\ngpt-4o-transcribe`,
         `--${boundary}\r\ncontent-disposition: form-data; name=stream\r\n\r\ntrue`,
         `--${boundary}--\r\n`,

@@ -2,7 +2,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Provider } from '../../../contract/providers.ts';
-import { TOKEN_BUCKETS } from '../../domain/usage.ts';
+import { TOKEN_BUCKETS, tokensInput, tokensOutput } from '../../domain/usage.ts';
 import { openUsageReader, type Reading, readRequest } from './index.ts';
 
 interface Exchange {
@@ -125,7 +125,7 @@ describe('a reading', () => {
     const exchange = EXCHANGES['messages stream']!;
     const packed = gzipSync(Buffer.from(exchange.body), { level: 0 });
     const reading = await read(exchange, packed.subarray(0, packed.length - 200), { encoding: 'gzip' });
-    expect(reading).toMatchObject({ source: 'provider', complete: false });
+    expect(reading).toMatchObject({ source: 'provider', complete: false, anomalies: [] });
     expect(reading.usage).toMatchObject({ input: 9, cache_write_1h: 30, cache_write_5m: 10 });
   });
 
@@ -170,6 +170,106 @@ describe('a reading', () => {
     for (const body of ['', '   ', '<html>{"usage":{"prompt_tokens":1}}</html>', 'null', '[]', '"usage"']) {
       expect((await read({ ...exchange, contentType: 'text/plain' }, Buffer.from(body))).source).toBe('none');
     }
+  });
+});
+
+describe('whatever a provider states', () => {
+  const figure = fc.oneof(
+    { weight: 8, arbitrary: fc.nat({ max: 2_000_000 }) },
+    fc.constantFrom<unknown>(null, -1, 1.5, '7', 1e308, 2 ** 60, true, [], {}),
+  );
+  const figures = (...keys: readonly string[]): fc.Arbitrary<Record<string, unknown>> =>
+    fc.record(Object.fromEntries(keys.map((key) => [key, figure])), { requiredKeys: [] });
+  const chatUsage = fc
+    .tuple(
+      figures(
+        'prompt_tokens',
+        'completion_tokens',
+        'total_tokens',
+        'prompt_cache_hit_tokens',
+        'citation_tokens',
+      ),
+      figures('cached_tokens', 'cache_write_tokens', 'audio_tokens', 'image_tokens'),
+      figures('reasoning_tokens', 'audio_tokens', 'image_tokens'),
+    )
+    .map(([top, prompt, completion]) => ({
+      ...top,
+      prompt_tokens_details: prompt,
+      completion_tokens_details: completion,
+    }));
+  const messageUsage = fc
+    .tuple(
+      figures('input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'),
+      figures('ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'),
+      figures('thinking_tokens'),
+    )
+    .map(([top, cache_creation, output_tokens_details]) => ({
+      ...top,
+      cache_creation,
+      output_tokens_details,
+    }));
+  const generateUsage = figures(
+    'promptTokenCount',
+    'cachedContentTokenCount',
+    'candidatesTokenCount',
+    'thoughtsTokenCount',
+    'toolUsePromptTokenCount',
+    'totalTokenCount',
+  );
+
+  test('every bucket is a safe whole number from zero up, and a stream reads as the whole response does', async () => {
+    const stated = fc.oneof(
+      chatUsage.map((usage) => ({ name: 'chat stream', whole: { usage }, last: { choices: [], usage } })),
+      messageUsage.map((usage) => ({
+        name: 'messages stream',
+        whole: { usage },
+        last: { type: 'message_delta', usage },
+      })),
+      generateUsage.map((usageMetadata) => ({
+        name: 'generate array',
+        whole: { usageMetadata },
+        last: { usageMetadata },
+      })),
+    );
+    await fc.assert(
+      fc.asyncProperty(stated, async ({ name, whole, last }) => {
+        const exchange = EXCHANGES[name]!;
+        const json = { ...exchange, contentType: 'application/json' };
+        const events = { ...exchange, contentType: 'text/event-stream' };
+        const { usage } = await read(json, Buffer.from(JSON.stringify(whole)));
+        for (const bucket of TOKEN_BUCKETS) expect(Number.isSafeInteger(usage?.[bucket] ?? 0)).toBe(true);
+        for (const bucket of TOKEN_BUCKETS) expect(usage?.[bucket] ?? 0).toBeGreaterThanOrEqual(0);
+        expect((await read(events, Buffer.from(`data: ${JSON.stringify(last)}\n\n`))).usage).toEqual(usage);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('the input and output of a sane chat usage add up to what was stated', async () => {
+    const sane = fc.record({
+      prompt: fc.nat(10_000),
+      completion: fc.nat(10_000),
+      parts: fc.array(fc.nat(20_000), { minLength: 6, maxLength: 6 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(sane, async ({ prompt, completion, parts }) => {
+        const [cached_tokens, cache_write_tokens, audio_tokens, reasoning_tokens, image_tokens, audio] =
+          parts;
+        const usage = {
+          prompt_tokens: prompt,
+          completion_tokens: completion,
+          total_tokens: prompt + completion,
+          prompt_tokens_details: { cached_tokens, cache_write_tokens, audio_tokens },
+          completion_tokens_details: { reasoning_tokens, image_tokens, audio_tokens: audio },
+        };
+        const reading = await read(
+          EXCHANGES['chat after blank lines']!,
+          Buffer.from(JSON.stringify({ usage })),
+        );
+        expect(tokensInput(reading.usage!)).toBe(prompt);
+        expect(tokensOutput(reading.usage!)).toBe(completion);
+      }),
+    );
   });
 });
 

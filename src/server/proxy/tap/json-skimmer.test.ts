@@ -133,6 +133,18 @@ describe('json skimmer', () => {
     expect(skim(bytes).documents).toEqual([{ values: {}, whole: false }]);
   });
 
+  test('tells a closing quote from an escaped one behind any run of backslashes in a long string', () => {
+    for (let slashes = 0; slashes < 8; slashes += 1) {
+      const noise = `${'y'.repeat(100)}${'\\'.repeat(slashes)}`;
+      for (const text of [noise, `${noise}" tail`]) {
+        const bytes = Buffer.from(JSON.stringify({ noise: text, usage: 3 }));
+        for (const cuts of [[], [bytes.length - 20], [112], [113], [114]]) {
+          expect(skim(bytes, cuts).documents).toEqual([{ values: { usage: 3 }, whole: true }]);
+        }
+      }
+    }
+  });
+
   test('finds usage behind long numeric arrays and long strings', () => {
     const numbers = Array.from({ length: 5_000 }, (_, at) => at / 7);
     const document = {

@@ -1,0 +1,70 @@
+// Bundles the command-line client into one file, dist/gw.mjs; with --pack also into a tarball for `npm i -g`.
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const BUNDLE = join(ROOT, 'dist', 'gw.mjs');
+const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+
+/** The client reads no environment variable, and neither may what it is made of. */
+const withoutEnvironment = {
+  name: 'without-environment',
+  transform: (code) => (code.includes('process.env') ? code.replaceAll('process.env', '({})') : null),
+};
+
+async function bundle() {
+  const build = await rolldown({
+    input: join(ROOT, 'src', 'cli', 'main.ts'),
+    platform: 'node',
+    transform: { target: 'node20', define: { GW_VERSION: JSON.stringify(version) } },
+    plugins: [withoutEnvironment],
+    logLevel: 'warn',
+  });
+  mkdirSync(dirname(BUNDLE), { recursive: true });
+  // Tests and people may run the old bundle while the new one is written.
+  const draft = `${BUNDLE}.${process.pid}`;
+  try {
+    await build.write({ file: draft, format: 'esm', banner: '#!/usr/bin/env node', minify: true });
+    chmodSync(draft, 0o755);
+    renameSync(draft, BUNDLE);
+  } finally {
+    rmSync(draft, { force: true });
+    await build.close();
+  }
+}
+
+/** Everything is inside the bundle, so the package has no dependencies and installs without a network. */
+function pack(directory) {
+  const stage = mkdtempSync(join(tmpdir(), 'gw-pack-'));
+  try {
+    const template = JSON.parse(readFileSync(join(ROOT, 'cli', 'package.json'), 'utf8'));
+    writeFileSync(join(stage, 'package.json'), `${JSON.stringify({ ...template, version }, null, 2)}\n`);
+    copyFileSync(join(ROOT, 'cli', 'README.md'), join(stage, 'README.md'));
+    copyFileSync(BUNDLE, join(stage, 'gw.mjs'));
+    mkdirSync(directory, { recursive: true });
+    const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', directory], {
+      cwd: stage,
+      encoding: 'utf8',
+    });
+    return join(directory, packed.trim().split('\n').at(-1));
+  } finally {
+    rmSync(stage, { recursive: true, force: true });
+  }
+}
+
+await bundle();
+const flag = process.argv.indexOf('--pack');
+console.log(flag === -1 ? BUNDLE : pack(resolve(process.argv[flag + 1] ?? join(ROOT, 'dist'))));

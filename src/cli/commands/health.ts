@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import { describeCommand, runs } from '../command.ts';
+import { Failed } from '../exit.ts';
+import { duration, until } from '../format.ts';
+import type { Host } from '../host.ts';
+import { interruptible, type Session } from '../session.ts';
+import { showable } from '../text.ts';
+
+export function statusCommand(host: Host): Command {
+  const command = describeCommand({
+    usage: 'status',
+    summary: 'Whether the gateway answers, how fast, and who you are to it',
+    examples: ['gw status', 'gw status --json', 'gw --api-url https://gateway.example.com status'],
+  });
+  return runs<object>(host, command, status);
+}
+
+async function status(session: Session): Promise<void> {
+  const { out, host } = session;
+  const startMs = host.nowMs();
+  const answer = await interruptible(session.anonymous.call('getHealth'), host.signal);
+  const latencyMs = host.nowMs() - startMs;
+  const health: Record<string, unknown> = answer.ok ? answer.data : answer.body;
+  if (session.json) out.json(health);
+  else {
+    const said = (name: string) => showable(String(health[name] ?? '-'));
+    const { colours } = out;
+    const paint = answer.ok ? colours.green : colours.red;
+    out.fields([
+      ['API', `${session.apiUrl} ${paint(said('status'))}`],
+      ['Version', said('version')],
+      ['Database', health.db === 'ok' ? said('db') : colours.red(said('db'))],
+      ['Latency', duration(latencyMs)],
+      ['Account', await accountLine(session)],
+    ]);
+  }
+  if (!answer.ok) throw new Failed();
+}
+
+async function accountLine(session: Session): Promise<string> {
+  const { token } = session.config;
+  if (token === null) return 'not logged in (gw login)';
+  const answer = await interruptible(session.client.call('getAccount'), session.host.signal);
+  if (answer.ok) {
+    const { email, plan_tier } = answer.data;
+    return `${showable(email)} (plan ${plan_tier}), token expires ${until(expiryOf(token), session.host.nowMs())}`;
+  }
+  return answer.status === 401 ? 'the token is not valid any more (gw login)' : `unknown: ${answer.message}`;
+}
+
+/** Read, not trusted: the server alone says whether a token is good. */
+export function expiryOf(token: string): string | null {
+  try {
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    return typeof claims.exp === 'number' ? new Date(claims.exp * 1_000).toISOString() : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,158 @@
+import { statSync } from 'node:fs';
+import { basename } from 'node:path';
+import { type Command, Option } from 'commander';
+import { confirmed, describeCommand, runs, YES_FLAG } from '../command.ts';
+import { readMonth } from '../flags.ts';
+import { age, dollars, percent } from '../format.ts';
+import type { Host } from '../host.ts';
+import type { Session } from '../session.ts';
+import { showable } from '../text.ts';
+import { uploadInvoice } from '../upload.ts';
+import { readProvider } from './provider-keys.ts';
+
+export function reconcileCommand(host: Host): Command {
+  return describeCommand({
+    usage: 'reconcile',
+    summary: 'Compare a provider’s invoice with the ledger',
+    examples: [
+      'gw reconcile upload invoice.csv --month 2026-01',
+      'gw reconcile list',
+      'gw reconcile show <run-id>',
+    ],
+  })
+    .addCommand(uploadCommand(host))
+    .addCommand(listCommand(host))
+    .addCommand(showCommand(host))
+    .addCommand(deleteCommand(host));
+}
+
+interface UploadOptions {
+  month: string;
+  provider: string;
+}
+
+function uploadCommand(host: Host): Command {
+  const command = describeCommand({
+    usage: 'upload <file>',
+    summary: 'Upload an invoice or cost export (CSV) and compare it',
+    examples: [
+      'gw reconcile upload invoice.csv --month 2026-01',
+      'gw reconcile upload cost.csv --month 2026-01 --provider prov_b',
+    ],
+  })
+    .requiredOption('--month <month>', 'the invoice’s month, YYYY-MM', readMonth)
+    .addOption(new Option('--provider <provider>', 'whose invoice it is').default('prov_a'));
+  return runs<UploadOptions>(host, command, async (session, options, [file]) => {
+    const { out } = session;
+    const run = await uploadInvoice(session, {
+      file: file!,
+      name: basename(file!),
+      size: statSync(file!).size,
+      provider: readProvider(options.provider),
+      month: options.month,
+    });
+    if (session.json) return out.json(run);
+    out.fields([
+      ['Run', run.id],
+      ['Invoice', dollars(run.invoice_total_usd)],
+      ['Ledger', dollars(run.ledger_total_usd)],
+      ['Difference', dollars(run.delta_usd)],
+      ['Lines', `${run.matched_lines} matched, ${run.unmatched_lines} not`],
+      ['Shadow AI', `${run.shadow_ai_count} billed models the gateway never saw`],
+    ]);
+    out.note(`By model: gw reconcile show ${run.id}`);
+  });
+}
+
+function listCommand(host: Host): Command {
+  const command = describeCommand({
+    usage: 'list',
+    summary: 'All runs, newest first',
+    aliases: ['ls'],
+    examples: ['gw reconcile list', 'gw reconcile list --json'],
+  });
+  return runs<object>(host, command, async (session) => {
+    const { out } = session;
+    const list = await session.take(session.client.call('listReconciliations'));
+    if (session.json) return out.json(list);
+    if (list.length === 0) return out.note('No runs yet. Next: gw reconcile upload <file> --month <YYYY-MM>');
+    out.table(
+      [
+        { title: 'MONTH', of: (run) => run.invoice_month },
+        { title: 'PROVIDER', of: (run) => run.provider },
+        { title: 'STATUS', of: (run) => run.status },
+        { title: 'INVOICE', of: (run) => dollars(run.invoice_total_usd), right: true },
+        { title: 'LEDGER', of: (run) => dollars(run.ledger_total_usd), right: true },
+        { title: 'DIFFERENCE', of: (run) => dollars(run.delta_usd), right: true },
+        {
+          title: 'MATCHED',
+          of: (run) => `${run.matched_lines}/${run.matched_lines + run.unmatched_lines}`,
+          right: true,
+        },
+        { title: 'SHADOW AI', of: (run) => String(run.shadow_ai_count), right: true },
+        { title: 'MADE', of: (run) => age(run.created_at, session.host.nowMs()) },
+        { title: 'ID', of: (run) => run.id },
+      ],
+      list,
+    );
+  });
+}
+
+function showCommand(host: Host): Command {
+  const command = describeCommand({
+    usage: 'show <run-id>',
+    summary: 'One run, model by model, the largest difference first',
+    examples: ['gw reconcile show <run-id>', 'gw reconcile show <run-id> --json'],
+  });
+  return runs<object>(host, command, showRun);
+}
+
+async function showRun(session: Session, _options: object, [id]: string[]): Promise<void> {
+  const { out, client } = session;
+  const run = await session.take(client.call('getReconciliation', { params: { id: id! } }));
+  if (session.json) return out.json(run);
+  out.fields([
+    [
+      'Invoice',
+      `${dollars(run.invoice_total_usd)} (${run.provider}, ${run.invoice_month}, ${showable(run.layout)})`,
+    ],
+    ['Ledger', dollars(run.ledger_total_usd)],
+    ['Difference', dollars(run.delta_usd)],
+  ]);
+  if (run.models.length === 0) return;
+  out.line('');
+  out.table(
+    [
+      { title: 'MODEL', of: (model) => model.model_id, flexible: true },
+      { title: 'INVOICE', of: (model) => dollars(model.invoice_usd), right: true },
+      { title: 'LEDGER', of: (model) => dollars(model.ledger_usd), right: true },
+      { title: 'DIFFERENCE', of: (model) => dollars(model.delta_usd), right: true },
+      {
+        title: 'SHARE',
+        of: (model) => (model.delta_share === null ? '-' : percent(model.delta_share)),
+        right: true,
+      },
+      { title: 'REQUESTS', of: (model) => String(model.requests), right: true },
+      {
+        title: 'STATUS',
+        of: (model) => model.status,
+        paint: (text, model, colours) => (model.status === 'matched' ? text : colours.yellow(text)),
+      },
+    ],
+    run.models,
+  );
+}
+
+function deleteCommand(host: Host): Command {
+  const command = describeCommand({
+    usage: 'delete <run-id>',
+    summary: 'Delete a run',
+    aliases: ['rm'],
+    examples: ['gw reconcile delete <run-id>', 'gw reconcile delete <run-id> --yes'],
+  }).option(...YES_FLAG);
+  return runs<{ yes?: boolean }>(host, command, async (session, options, [id]) => {
+    await confirmed(session, `Delete the run ${id}?`, options.yes);
+    await session.take(session.client.call('deleteReconciliation', { params: { id: id! } }));
+    session.out.done(`Deleted the run ${id}.`);
+  });
+}

@@ -1,0 +1,43 @@
+import { userInfo } from 'node:os';
+import { EXIT } from './exit.ts';
+import { run } from './run.ts';
+
+/** Put in by the build from package.json. */
+declare const GW_VERSION: string;
+
+/** From the user database: os.homedir() would ask the environment, and the client reads none of it. */
+function homeDir(): string | null {
+  try {
+    return userInfo().homedir;
+  } catch {
+    // A container may run as a user that its database does not know.
+    return null;
+  }
+}
+
+const interrupt = new AbortController();
+process.on('SIGINT', () => {
+  // The first asks nicely, so that temporary files and keys are cleared away; the second means it.
+  if (interrupt.signal.aborted) process.exit(EXIT.interrupted);
+  interrupt.abort();
+});
+// `gw tail | head` closes the pipe when it has enough: nothing is wrong.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? EXIT.success : EXIT.failure);
+});
+
+process.exitCode = await run(process.argv.slice(2), {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  homeDir: homeDir(),
+  version: GW_VERSION,
+  nowMs: Date.now,
+  signal: interrupt.signal,
+});
+// Where a pipe is written asynchronously, leaving before it is empty would cut the output short.
+for (const stream of [process.stdout, process.stderr]) {
+  await new Promise((resolve) => stream.write('', resolve));
+}
+// Connections kept alive for a next call that will not come would hold the process open for seconds.
+process.exit();

@@ -1,0 +1,149 @@
+import { formatUsd } from '../../contract/money.ts';
+
+/** Chat tools cut or refuse longer ones. */
+const MAX_TITLE_CHARACTERS = 150;
+const MAX_VALUE_CHARACTERS = 200;
+const MAX_FACTS = 10;
+
+export type AlertSeverity = 'info' | 'warning' | 'critical';
+
+/** What people are told about an alert, before it becomes a mail or a chat message. */
+export interface AlertMessage {
+  title: string;
+  severity: AlertSeverity;
+  occurredAtMs: number;
+  facts: ReadonlyArray<{ label: string; value: string }>;
+  link: string;
+  /** Said below the facts, when there is something more to say. */
+  note: string | null;
+}
+
+/** Parts of an alert that are not news to its reader. */
+const SILENT =
+  /^(id|title|severity|alert_type|acknowledged|acknowledged_at|created_at|metadata)$|_ids?$|_hash$/;
+
+/** From an alert, or from any other event of the `alert.` family, by whatever it says of itself. */
+export function alertMessage(
+  event: { type: string; data: Record<string, unknown>; createdAtMs: number },
+  dashboardUrl: string,
+): AlertMessage {
+  const { data } = event;
+  const isKill = event.type === 'alert.kill_switch';
+  const metadata = isRecord(data.metadata) ? data.metadata : data;
+  return {
+    title: cut(plain(typeof data.title === 'string' ? data.title : titleOf(event)), MAX_TITLE_CHARACTERS),
+    severity: isSeverity(data.severity) ? data.severity : isKill ? 'critical' : 'warning',
+    occurredAtMs: event.createdAtMs,
+    facts: factsOf(metadata),
+    link: `${dashboardUrl}${isKill ? '/kill-switches' : '/alerts'}`,
+    note: null,
+  };
+}
+
+export function testMessage(dashboardUrl: string, nowMs: number): AlertMessage {
+  return {
+    title: 'Test alert from Gateway',
+    severity: 'info',
+    occurredAtMs: nowMs,
+    facts: [{ label: 'Result', value: 'Alerts of your account arrive here.' }],
+    link: `${dashboardUrl}/alerts`,
+    note: 'Nothing happened: someone asked for this message to see whether alerts arrive.',
+  };
+}
+
+function titleOf({ type, data }: { type: string; data: Record<string, unknown> }): string {
+  if (type !== 'alert.kill_switch') return labelOf(type.replace('alert.', ''));
+  const scope = data.scope_type === 'all' ? 'all traffic' : `${data.scope_type} ${data.scope_value}`;
+  return `Kill switch on: ${scope}`;
+}
+
+function factsOf(metadata: Record<string, unknown>): AlertMessage['facts'] {
+  const facts = Object.entries(metadata).flatMap(([key, value]) => {
+    if (SILENT.test(key) || (key.endsWith('_usd') && hasMicrodollars(metadata, key))) return [];
+    const text = valueText(key, value);
+    if (text === null) return [];
+    return [
+      { label: labelOf(key.replace(/_microdollars$|_usd$/, '')), value: cut(text, MAX_VALUE_CHARACTERS) },
+    ];
+  });
+  return facts.slice(0, MAX_FACTS);
+}
+
+function hasMicrodollars(metadata: Record<string, unknown>, usdKey: string): boolean {
+  return `${usdKey.slice(0, -'usd'.length)}microdollars` in metadata;
+}
+
+function valueText(key: string, value: unknown): string | null {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'number') {
+    if (key.endsWith('_microdollars') && Number.isSafeInteger(value)) return dollars(formatUsd(value));
+    if (/^(threshold|utilization)$/.test(key)) return `${Math.round(value * 1000) / 10} %`;
+    return String(value);
+  }
+  if (typeof value !== 'string' || value.trim() === '') return null;
+  if (/_(at|since|until|start|end)$/.test(key) && !Number.isNaN(Date.parse(value)))
+    return instant(Date.parse(value));
+  return key.endsWith('_usd') && /^-?\d+(\.\d+)?$/.test(value) ? dollars(value) : plain(value);
+}
+
+/** Cents at least, and no zeros beyond them. */
+function dollars(usd: string): string {
+  const [whole = '0', fraction = ''] = usd.split('.');
+  return `$${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`;
+}
+
+export function instant(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+function labelOf(key: string): string {
+  const words = key.replaceAll('_', ' ').trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** One line: names in it come from traffic, and a line break would fake a fact. */
+function plain(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
+}
+
+function cut(text: string, characters: number): string {
+  return text.length <= characters ? text : `${text.slice(0, characters - 1)}…`;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isSeverity(value: unknown): value is AlertSeverity {
+  return value === 'info' || value === 'warning' || value === 'critical';
+}
+
+// ── Chat ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The chat tool's JSON: `text` for notifications, `blocks` for the message itself. */
+export function chatMessage(message: AlertMessage): { text: string; blocks: readonly unknown[] } {
+  const facts = message.facts.map(({ label, value }) => markdown(`*${chatText(label)}*\n${chatText(value)}`));
+  const closing = [severityWord(message.severity), instant(message.occurredAtMs), message.note];
+  return {
+    text: `${severityWord(message.severity)}: ${chatText(message.title)}`,
+    blocks: [
+      { type: 'header', text: { type: 'plain_text', text: message.title } },
+      ...(facts.length > 0 ? [{ type: 'section', fields: facts }] : []),
+      { type: 'section', text: markdown(`<${message.link}|Open in Gateway>`) },
+      { type: 'context', elements: [markdown(closing.filter((part) => part !== null).join(' · '))] },
+    ],
+  };
+}
+
+function markdown(text: string) {
+  return { type: 'mrkdwn', text };
+}
+
+/** The three characters with which a text could become a link or a mention. */
+function chatText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+export function severityWord(severity: AlertSeverity): string {
+  return { info: 'Info', warning: 'Warning', critical: 'Critical' }[severity];
+}

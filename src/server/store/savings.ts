@@ -1,0 +1,268 @@
+import sql, { type Sql } from 'sql-template-tag';
+import { v7 as uuidv7 } from 'uuid';
+import type { Provider } from '../../contract/providers.ts';
+import {
+  CACHE_LIFETIME_MINUTES,
+  DUPLICATE_WINDOW_MINUTES,
+  type FindingType,
+  LONG_PREFIX_TOKENS,
+  PREFIX_TOKENS,
+  type SavingsDraft,
+  SHORT_INPUT_TOKENS,
+  SHORT_OUTPUT_TOKENS,
+  SMALL_TOKENS,
+  type TraitTotals,
+} from '../domain/savings.ts';
+import type { Db } from './database.ts';
+
+/** Records can come late, after a database was away; past this an hour is taken to be complete. */
+const HOUR_SETTLES_AFTER = '6 hours';
+
+export interface FindingRow {
+  id: string;
+  finding_type: FindingType;
+  provider: Provider;
+  model_id: string;
+  service_name: string;
+  period_start: Date;
+  period_end: Date;
+  current_cost_microdollars: number;
+  optimized_cost_microdollars: number;
+  savings_microdollars: number;
+  recommendation_text: string;
+  dismissed: boolean;
+  created_at: Date;
+}
+
+const FINDING = sql`
+  id, finding_type, provider, model_id, service_name, period_start, period_end, current_cost_microdollars,
+  optimized_cost_microdollars, savings_microdollars, recommendation_text, dismissed_at is not null as dismissed,
+  created_at`;
+
+export async function listFindings(
+  db: Db,
+  tenantId: string,
+  options: { includeDismissed: boolean },
+): Promise<FindingRow[]> {
+  return db.query<FindingRow>(sql`
+    select ${FINDING} from savings_findings
+     where tenant_id = ${tenantId} and (${options.includeDismissed} or dismissed_at is null)
+     order by savings_microdollars desc, id`);
+}
+
+/** Dismissing twice is dismissing once. */
+export async function dismissFinding(
+  db: Db,
+  tenantId: string,
+  id: string,
+  at: Date,
+): Promise<FindingRow | null> {
+  const rows = await db.query<FindingRow>(sql`
+    update savings_findings set dismissed_at = coalesce(dismissed_at, ${at})
+     where tenant_id = ${tenantId} and id = ${id}
+    returning ${FINDING}`);
+  return rows[0] ?? null;
+}
+
+/**
+ * What the analysis found now takes the place of what it found before. A finding that stands keeps its id and
+ * its first day; a dismissed one is not touched, whatever is found.
+ */
+export async function replaceFindings(
+  db: Db,
+  tenantId: string,
+  period: { from: Date; to: Date },
+  drafts: readonly SavingsDraft[],
+): Promise<void> {
+  const rows = JSON.stringify(drafts.map((draft) => ({ ...draft, id: uuidv7() })));
+  await db.query(sql`
+    with draft as (
+      select * from json_to_recordset(${rows}::json) as draft (
+        id uuid, finding_type text, provider text, model_id text, service_name text,
+        current_cost_microdollars bigint, optimized_cost_microdollars bigint, savings_microdollars bigint,
+        recommendation_text text)
+    ),
+    gone as (
+      delete from savings_findings
+       where tenant_id = ${tenantId} and dismissed_at is null
+         and (finding_type, provider, model_id, service_name) not in (
+           select finding_type, provider, model_id, service_name from draft)
+    )
+    insert into savings_findings as standing (
+      tenant_id, id, finding_type, provider, model_id, service_name, period_start, period_end,
+      current_cost_microdollars, optimized_cost_microdollars, savings_microdollars, recommendation_text, created_at)
+    select ${tenantId}, id, finding_type, provider, model_id, service_name, ${period.from}, ${period.to},
+           current_cost_microdollars, optimized_cost_microdollars, savings_microdollars, recommendation_text,
+           ${period.to}
+      from draft
+        on conflict (tenant_id, finding_type, provider, model_id, service_name)
+        do update set period_start = excluded.period_start,
+                      period_end = excluded.period_end,
+                      current_cost_microdollars = excluded.current_cost_microdollars,
+                      optimized_cost_microdollars = excluded.optimized_cost_microdollars,
+                      savings_microdollars = excluded.savings_microdollars,
+                      recommendation_text = excluded.recommendation_text
+        where standing.dismissed_at is null`);
+}
+
+/** The hours of a period that are not summed yet, or were before they were complete; oldest first. */
+export async function listUnsummedHours(db: Db, period: { from: Date; to: Date }): Promise<Date[]> {
+  const rows = await db.query<{ hour: Date }>(sql`
+    select hour
+      from generate_series(date_trunc('hour', ${period.from}::timestamptz, 'UTC'), ${period.to}::timestamptz,
+                           interval '1 hour') hour
+      left join savings_hours summed using (hour)
+     where summed_at is null or summed_at < hour + interval '1 hour' + ${HOUR_SETTLES_AFTER}::interval
+     order by hour`);
+  return rows.map((row) => row.hour);
+}
+
+/**
+ * Sums one hour of the request log by trait, for every tenant, in place of what was summed of it before.
+ */
+export async function sumHour(db: Db, hour: Date, summedAt: Date): Promise<void> {
+  // Locks the hour: of two analyses at once, the second sums it again after the first.
+  await db.query(sql`
+    insert into savings_hours (hour, summed_at) values (${hour}, ${summedAt})
+        on conflict (hour) do update set summed_at = excluded.summed_at`);
+  await db.query(sql`delete from savings_traits where hour = ${hour}`);
+  await db.query(sql`
+    with active as (
+      select distinct tenant_id from usage_months
+       where month between date_trunc('month', ${hour}::timestamptz at time zone 'UTC' - interval '1 hour')
+                       and date_trunc('month', ${hour}::timestamptz at time zone 'UTC' + interval '2 hours')
+    ),
+    request as (${requestsAround(hour)}),
+    spaced as (${SPACED}),
+    judged as (${judgedWithin(hour)})
+    insert into savings_traits (
+      tenant_id, hour, provider, model_id, service_name, trait, requests, cost_microdollars, tokens_fresh,
+      tokens_cached, tokens_written_5m, tokens_written_1h, tokens_output, repeats, repeats_cost_microdollars,
+      repeats_tokens, firsts_tokens)
+    select tenant_id, ${hour}::timestamptz, provider, model_id, service_name, trait, count(*), sum(cost_microdollars),
+           sum(fresh), sum(cached), sum(written_5m), sum(written_1h), sum(tokens_output),
+           count(*) filter (where repeat), coalesce(sum(cost_microdollars) filter (where repeat), 0),
+           sum(read_tokens), sum(write_tokens)
+      from judged
+     cross join lateral (values
+       ('plain', plain, false, 0, 0),
+       ('short', plain and fresh + cached + written_5m + written_1h <= ${SHORT_INPUT_TOKENS}
+                 and tokens_output <= ${SHORT_OUTPUT_TOKENS}, false, 0, 0),
+       ('small', plain and not stream
+                 and fresh + cached + written_5m + written_1h + tokens_output <= ${SMALL_TOKENS}, false, 0, 0),
+       ('cacheable', plain and uncached and greatest(readable, readable_later) > 0, readable > 0, readable,
+                     greatest(readable_later - readable, 0)),
+       ('duplicate', repeats_prompt or is_repeated, repeats_prompt, 0, 0)
+     ) as kind (trait, holds, repeat, read_tokens, write_tokens)
+     where holds
+     group by tenant_id, provider, model_id, service_name, trait`);
+}
+
+/**
+ * Each tenant's requests are found by the primary key, with some minutes on both sides of the hour, so that a
+ * repetition across its bounds is seen.
+ */
+function requestsAround(hour: Date): Sql {
+  return sql`
+      select logged.*, models.provider, models.model_id
+        from active
+       cross join lateral (
+         select tenant_id, id, created_at, coalesce(service_name, '') as service_name, cost_microdollars, stream,
+                price_id, prompt_fingerprint, prefix_fingerprint, long_prefix_fingerprint,
+                (usage ->> 'input')::bigint as fresh,
+                (usage ->> 'cached_read')::bigint as cached,
+                (usage ->> 'cache_write_5m')::bigint as written_5m,
+                (usage ->> 'cache_write_1h')::bigint as written_1h,
+                tokens_output,
+                service_tier is null
+                  and (usage ->> 'audio_input')::bigint + (usage ->> 'image_input')::bigint
+                    + (usage ->> 'audio_output')::bigint + (usage ->> 'image_output')::bigint
+                    + (usage ->> 'citation')::bigint + (usage ->> 'audio_milliseconds')::bigint
+                    + (usage ->> 'web_searches')::bigint = 0
+                  and usage ->> 'search_context' is null as plain
+           from requests
+          where requests.tenant_id = active.tenant_id
+            and id >= first_id_at(${hour}::timestamptz - make_interval(mins => ${DUPLICATE_WINDOW_MINUTES}))
+            and id < first_id_at(${hour}::timestamptz + make_interval(hours => 1, mins => ${DUPLICATE_WINDOW_MINUTES}))
+            and cost_status = 'priced' and status_code between 200 and 299) logged
+        join prices on prices.id = logged.price_id
+        join models on models.id = prices.model`;
+}
+
+/** How long before and after each request the same prompt, or the same beginning, was sent. */
+const SPACED = sql`
+      select request.*,
+             created_at - lag(created_at) over same_prompt as after_prompt,
+             lead(created_at) over same_prompt - created_at as before_prompt,
+             created_at - lag(created_at) over same_prefix as after_prefix,
+             lead(created_at) over same_prefix - created_at as before_prefix,
+             created_at - lag(created_at) over same_long_prefix as after_long_prefix,
+             lead(created_at) over same_long_prefix - created_at as before_long_prefix
+        from request
+      window same_prompt as (
+               partition by tenant_id, provider, model_id, service_name, prompt_fingerprint order by id),
+             same_prefix as (
+               partition by tenant_id, provider, model_id, service_name, prefix_fingerprint order by id),
+             same_long_prefix as (
+               partition by tenant_id, provider, model_id, service_name, long_prefix_fingerprint order by id)`;
+
+/** What each request of the hour could have read from a cache, or should have written for a later one. */
+function judgedWithin(hour: Date): Sql {
+  return sql`
+      select *,
+             prompt_fingerprint is not null and coalesce(after_prompt <= duplicate_window, false) as repeats_prompt,
+             prompt_fingerprint is not null and coalesce(before_prompt <= duplicate_window, false) as is_repeated,
+             cached + written_5m + written_1h = 0 as uncached,
+             case when long_prefix_fingerprint is not null and fresh >= ${LONG_PREFIX_TOKENS}::bigint
+                       and after_long_prefix <= cache_lifetime then ${LONG_PREFIX_TOKENS}::bigint
+                  when prefix_fingerprint is not null and fresh >= ${PREFIX_TOKENS}::bigint
+                       and after_prefix <= cache_lifetime then ${PREFIX_TOKENS}::bigint
+                  else 0 end as readable,
+             case when long_prefix_fingerprint is not null and fresh >= ${LONG_PREFIX_TOKENS}::bigint
+                       and before_long_prefix <= cache_lifetime then ${LONG_PREFIX_TOKENS}::bigint
+                  when prefix_fingerprint is not null and fresh >= ${PREFIX_TOKENS}::bigint
+                       and before_prefix <= cache_lifetime then ${PREFIX_TOKENS}::bigint
+                  else 0 end as readable_later
+        from spaced
+       cross join (select make_interval(mins => ${CACHE_LIFETIME_MINUTES}) as cache_lifetime,
+                          make_interval(mins => ${DUPLICATE_WINDOW_MINUTES}) as duplicate_window) spans
+       where created_at >= ${hour}::timestamptz and created_at < ${hour}::timestamptz + interval '1 hour'`;
+}
+
+export async function listTenantsWithTraits(db: Db, period: { from: Date; to: Date }): Promise<string[]> {
+  const rows = await db.query<{ tenant_id: string }>(sql`
+    select tenant_id from savings_traits where hour >= date_trunc('hour', ${period.from}::timestamptz, 'UTC')
+     union
+    select tenant_id from savings_findings where dismissed_at is null
+     order by tenant_id`);
+  return rows.map((row) => row.tenant_id);
+}
+
+export async function sumTraits(db: Db, tenantId: string, from: Date): Promise<TraitTotals[]> {
+  return db.query<TraitTotals>(sql`
+    select provider, model_id, service_name, trait,
+           sum(requests)::bigint as requests,
+           sum(cost_microdollars)::bigint as cost_microdollars,
+           sum(tokens_fresh)::bigint as tokens_fresh,
+           sum(tokens_cached)::bigint as tokens_cached,
+           sum(tokens_written_5m)::bigint as tokens_written_5m,
+           sum(tokens_written_1h)::bigint as tokens_written_1h,
+           sum(tokens_output)::bigint as tokens_output,
+           sum(repeats)::bigint as repeats,
+           sum(repeats_cost_microdollars)::bigint as repeats_cost_microdollars,
+           sum(repeats_tokens)::bigint as repeats_tokens,
+           sum(firsts_tokens)::bigint as firsts_tokens
+      from savings_traits
+     where tenant_id = ${tenantId} and hour >= date_trunc('hour', ${from}::timestamptz, 'UTC')
+     group by provider, model_id, service_name, trait
+     order by provider, model_id, service_name, trait`);
+}
+
+export async function deleteOldTraits(db: Db, before: Date): Promise<void> {
+  await db.query(
+    sql`delete from savings_traits where hour < date_trunc('hour', ${before}::timestamptz, 'UTC')`,
+  );
+  await db.query(
+    sql`delete from savings_hours where hour < date_trunc('hour', ${before}::timestamptz, 'UTC')`,
+  );
+}
