@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { Failed, Stop } from './exit.ts';
 import type { Host } from './host.ts';
+import { keepLogin } from './keep-login.ts';
 import { type GlobalFlags, openSession, type Session } from './session.ts';
 
 /** A command of the tree as its file describes it. */
@@ -26,8 +27,10 @@ type Run<Options> = (session: Session, options: Options, args: string[]) => Prom
 export function runs<Options>(host: Host, command: Command, run: Run<Options>): Command {
   return command.action(async (...given: unknown[]) => {
     const args = given.slice(0, -2) as string[];
-    const session = openSession(host, command.optsWithGlobals<GlobalFlags>(), commandLineOf(command));
+    const typed = [commandLineOf(command), ...args.filter((word) => word !== undefined)].join(' ');
+    const session = openSession(host, command.optsWithGlobals<GlobalFlags>(), typed);
     await run(session, command.opts() as Options, args);
+    await keepLogin(session);
   });
 }
 
@@ -45,8 +48,8 @@ export async function confirmed(session: Session, question: string, yes: boolean
   if (!host.stdin.isTTY) {
     throw new Stop(
       'confirmation_required',
-      `${question} Without a terminal this is not asked, so nothing was done.`,
-      'the same with --yes',
+      'Nothing was done: without a terminal to ask on, this needs --yes.',
+      `${session.typed} --yes`,
     );
   }
   if (await session.prompts.confirm(question)) return;
@@ -66,10 +69,22 @@ export function defaultsTo(group: Command, child: Command): Command {
       word,
       group.commands.map((command) => command.name()),
     );
-    const hint = near === null ? '' : ` (Did you mean ${near}?)`;
+    const hint = near === null ? '' : ` Did you mean ${near}?`;
     throw new Stop('usage', `Unknown command '${word}'.${hint}`, `${commandLineOf(group)} --help`);
   });
+  group.addHelpText('after', () => `\n${optionsOf(child, commandLineOf(group))}`);
   return group.addCommand(child, { isDefault: true });
+}
+
+/** What the group takes by itself, which commander shows only in the help of the command that takes it. */
+function optionsOf(child: Command, commandLine: string): string {
+  const help = child.createHelp();
+  const options = help.visibleOptions(child).filter((option) => option.long !== '--help');
+  const width = Math.max(0, ...options.map((option) => help.optionTerm(option).length));
+  const lines = options.map(
+    (option) => `  ${help.optionTerm(option).padEnd(width)}  ${help.optionDescription(option)}`,
+  );
+  return [`Options of ${commandLine} by itself:`, ...lines].join('\n');
 }
 
 /** A typo is at most this share of the word away from what was meant. */

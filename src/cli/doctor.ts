@@ -72,7 +72,7 @@ export type ProviderCheck = { check: Check; provider: Provider | null };
 export async function checkProviderKeys(session: Session): Promise<ProviderCheck> {
   const name = 'Provider key';
   const keys = await session.take(session.client.call('listProviderKeys'));
-  const [first] = keys;
+  const [first] = keys.sort((a, b) => a.provider.localeCompare(b.provider));
   if (!first) {
     return {
       check: { name, result: 'failed', detail: 'none is stored', next: 'gw providers add prov_a' },

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { CommanderError } from 'commander';
 import { ClientFault } from '../client/client.ts';
 
@@ -50,20 +51,17 @@ export function endingOf(error: unknown, commandLine: string, interrupted: boole
 
 /** Help and version end the parsing too, and nothing is wrong with them. */
 function usageEnding(error: CommanderError, commandLine: string): Ending {
-  if (error.exitCode === 0) return { exitCode: EXIT.success, stop: null };
-  if (error.code === 'commander.help') return { exitCode: EXIT.failure, stop: null };
+  const isHelp = error.code === 'commander.help' || error.exitCode === 0;
+  if (isHelp) return { exitCode: EXIT.success, stop: null };
   const [first = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
-  const said = suggestion ? `${first} ${suggestion}` : first;
-  return {
-    exitCode: EXIT.failure,
-    stop: new Stop('usage', sentence(said), `${commandLine} --help`),
-  };
+  const said = sentence(first) + (suggestion ? ` ${suggestion.replace(/^\((.*)\)$/, '$1')}` : '');
+  return { exitCode: EXIT.failure, stop: new Stop('usage', said, `${commandLine} --help`) };
 }
 
 function unexpected(error: unknown): Stop {
   const { code, path } = (error ?? {}) as { code?: unknown; path?: unknown };
   const file = typeof path === 'string' ? path : 'the file';
-  if (code === 'ENOENT') return new Stop('no_such_file', `There is no file ${file}.`, `ls ${file}`);
+  if (code === 'ENOENT') return new Stop('no_such_file', `There is no file ${file}.`, `ls ${dirname(file)}`);
   if (code === 'EACCES' || code === 'EPERM') {
     return new Stop('not_permitted', `You may not read or write ${file}.`, `ls -l ${file}`);
   }

@@ -28,11 +28,16 @@ export function decimalsFor(amounts: number[]): 2 | 4 | 6 {
   return smallest < DOLLAR_MICRODOLLARS && amounts.some((amount) => amount % CENT_MICRODOLLARS !== 0) ? 4 : 2;
 }
 
-/** The API's own decimal text, grouped and cut to cents; exact texts go to --json. */
+/** The API's own decimal text as people read it; the exact text is in --json. */
 export function dollars(usd: string): string {
+  return money(microdollarsOf(usd));
+}
+
+/** Whatever lies beyond six decimals is cut off. */
+export function microdollarsOf(usd: string): number {
   const [, sign = '', whole = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(usd) ?? [];
   const exact = BigInt(whole + fraction.padEnd(6, '0').slice(0, 6));
-  return money(Number(sign ? -exact : exact));
+  return Number(sign ? -exact : exact);
 }
 
 /** A price per million tokens. */

@@ -72,8 +72,9 @@ function obeyHost(command: Command, host: Host): void {
   const width = host.stdout.columns ?? DEFAULT_COLUMNS;
   command.exitOverride().configureOutput({
     writeOut: (text) => void host.stdout.write(text),
+    // Help instead of a command that was not named: it is what was asked for.
+    writeErr: (text) => void host.stdout.write(text),
     // What went wrong is told once, by the one place that ends every command.
-    writeErr: (text) => void host.stderr.write(text),
     outputError: () => {},
     getOutHelpWidth: () => width,
     getErrHelpWidth: () => width,

@@ -9,7 +9,7 @@ import { buildProgram } from './program.ts';
 export async function run(argv: string[], host: Host): Promise<ExitCode> {
   const program = buildProgram(host);
   try {
-    await program.parseAsync(argv.length === 0 ? ['--help'] : argv, { from: 'user' });
+    await program.parseAsync(argv, { from: 'user' });
     return host.signal.aborted ? EXIT.interrupted : EXIT.success;
   } catch (error) {
     const commandLine = commandLineOf(commandMeant(program, argv));

@@ -1,8 +1,16 @@
 import { type Client, openClient, type Refused } from '../client/client.ts';
-import { type Config, changeConfig, configFileIn, proxyUrlOf, readBaseUrl, readConfig } from './config.ts';
+import {
+  type Config,
+  changeConfig,
+  configFileIn,
+  DEFAULT_API_URL,
+  proxyUrlOf,
+  readBaseUrl,
+  readConfig,
+} from './config.ts';
 import { Interrupted, Stop } from './exit.ts';
 import type { Host } from './host.ts';
-import { nextStep } from './next-step.ts';
+import { nextStep, sentenceOf } from './next-step.ts';
 import { makeOutput, type Output } from './output.ts';
 import { startProgress } from './progress.ts';
 import { makePrompts, type Prompts } from './prompts.ts';
@@ -21,6 +29,8 @@ type Answer<Data> = { ok: true; data: Data; warnings: string[] } | Refused;
 /** What one command works with. */
 export interface Session {
   host: Host;
+  /** The command with its arguments, without its flags. */
+  typed: string;
   out: Output;
   prompts: Prompts;
   config: Config;
@@ -40,20 +50,21 @@ export interface Session {
   configFile: string;
 }
 
-export function openSession(host: Host, flags: GlobalFlags, commandLine: string): Session {
+export function openSession(host: Host, flags: GlobalFlags, typed: string): Session {
   const configFile = flags.config ?? configFileIn(host.homeDir);
   const config = readConfig(configFile);
-  const apiUrl = baseUrl(flags.apiUrl ?? config.api_url, commandLine);
-  const proxyUrl = flags.proxyUrl ? baseUrl(flags.proxyUrl, commandLine) : proxyUrlOf(config, apiUrl);
+  const apiUrl = baseUrl(flags.apiUrl ?? config.api_url);
+  const proxyUrl = flags.proxyUrl ? baseUrl(flags.proxyUrl) : proxyUrlOf(config, apiUrl);
   const out = makeOutput(host, flags.color);
   const refuse = (refused: Refused) =>
-    new Stop(refused.error, refused.message, nextStep(refused, commandLine));
+    new Stop(refused.error, sentenceOf(refused, typed), nextStep(refused, typed));
   const token = () => {
     if (config.token !== null) return config.token;
     throw new Stop('not_logged_in', 'You are not logged in.', 'gw login');
   };
   return {
     host,
+    typed,
     out,
     prompts: makePrompts(host),
     config,
@@ -92,12 +103,12 @@ export function interruptible<Value>(wait: Promise<Value>, signal: AbortSignal):
   });
 }
 
-function baseUrl(text: string, commandLine: string): string {
+function baseUrl(text: string): string {
   const url = readBaseUrl(text);
   if (url !== null) return url;
   throw new Stop(
     'invalid_url',
     `“${text}” is not the address of a gateway.`,
-    `${commandLine} --api-url http://127.0.0.1:8080`,
+    `gw --api-url ${DEFAULT_API_URL} status`,
   );
 }

@@ -31,6 +31,7 @@ export const ERRORS = {
     message: 'At least one event type is required, and each must be one that can be subscribed to.',
   },
   invalid_path: { status: 400, message: 'The path leaves the provider’s API.' },
+  invalid_request: { status: 400, message: 'The request is not valid HTTP.' },
   bad_request: {
     status: 400,
     message: 'Send multipart/form-data with the fields file (CSV), provider and invoice_month (YYYY-MM).',
@@ -42,6 +43,7 @@ export const ERRORS = {
   unauthorized: { status: 401, message: 'The operator token is not valid.' },
   not_found: { status: 404, message: 'There is nothing at this address.' },
   method_not_allowed: { status: 405, message: 'This address does not take that method.' },
+  request_timeout: { status: 408, message: 'The request did not come in whole in time.' },
   conflict: { status: 409, message: 'It is so already.' },
   payload_too_large: { status: 413, message: 'The body is larger than this server accepts.' },
   max_webhooks: { status: 422, message: 'An account has at most 10 webhook endpoints.' },

@@ -1,6 +1,6 @@
 import { QueryClient, type UseQueryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type CallInput, type CsvOperationName, openClient, type Refused } from '../client/client.ts';
-import type { OperationName, operations } from '../contract/index.ts';
+import { type OperationName, operations } from '../contract/index.ts';
 import type { ResponseOf } from '../contract/operation.ts';
 import { showToast } from './ui/Toast.tsx';
 
@@ -93,6 +93,20 @@ export function useAction<Name extends OperationName>(name: Name, options: Actio
     },
     onError: (error) => showToast(error.message, 'bad'),
   });
+}
+
+/** The one call whose body is a form with a file, which the table-driven client does not send. */
+export async function uploadInvoice(invoice: { file: File; provider: string; invoice_month: string }): Promise<Output<'uploadInvoice'>> {
+  const body = new FormData();
+  body.set('provider', invoice.provider);
+  body.set('invoice_month', invoice.invoice_month);
+  body.set('file', invoice.file, invoice.file.name);
+  const { method, path } = operations.uploadInvoice;
+  const response = await sameOriginFetch(path, { method, body });
+  const answer = await response.json();
+  if (response.ok) return answer as Output<'uploadInvoice'>;
+  const requestId = response.headers.get('x-gateway-request-id');
+  throw new RefusedCall({ ok: false, status: response.status, body: answer, retryAfterSeconds: null, requestId, ...answer });
 }
 
 /** Saves what the server sends under the name it gives. */

@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { operations } from '../contract/index.ts';
 import type { Logger } from './adapters/log.ts';
 import { type Mailer, openMailer } from './adapters/mailer.ts';
+import { type GaugeFigures, type Metrics, openMetrics } from './adapters/metrics.ts';
 import { type Outbound, openOutbound } from './adapters/outbound.ts';
 import type { Secrets } from './adapters/secrets.ts';
 import { openVault, type Vault } from './adapters/vault.ts';
@@ -15,9 +16,11 @@ import type { ApiParts } from './api/parts.ts';
 import { type Config, dashboardUrl } from './config.ts';
 import { priceToJson } from './domain/price-json.ts';
 import { SEED_MODELS } from './domain/seed-prices.ts';
+import { Heartbeat } from './heartbeat.ts';
 import { parseNetworks } from './http/client-ip.ts';
 import { registerDashboard } from './http/dashboard.ts';
 import { registerDocs } from './http/docs-page.ts';
+import { registerMetrics } from './http/metrics.ts';
 import { rateLimit } from './http/rate-limit.ts';
 import { buildHttpServer } from './http/server.ts';
 import { startJobs } from './jobs/runner.ts';
@@ -38,10 +41,26 @@ export interface AppOptions {
   config: Config;
   databaseUrl: string;
   secrets: Secrets;
-  migrations: readonly Migration[];
+  /** Null when another process of ours has prepared the database. */
+  migrations: readonly Migration[] | null;
   version: string;
   log: Logger;
   nowMs?: () => number;
+  /** Which parts this process runs; without it, those of the configured role. */
+  runs?: Runs;
+  /** Each proxy process on a machine has a journal of its own. */
+  journalSlot?: number;
+}
+
+export interface Runs {
+  api: boolean;
+  proxy: boolean;
+  jobs: boolean;
+}
+
+export function runsOf(role: Config['role']): Runs {
+  const has = (part: Config['role']) => role === 'all' || role === part;
+  return { api: has('api'), proxy: has('proxy'), jobs: has('worker') };
 }
 
 export interface App {
@@ -52,105 +71,169 @@ export interface App {
   stop(): Promise<void>;
 }
 
+/** What every part of the program works with. */
+interface Foundation {
+  database: Database;
+  vault: Vault;
+  mailer: Mailer;
+  outbound: Outbound;
+  snapshots: Snapshots;
+  liveTail: LiveTail;
+  metrics: Metrics;
+  heartbeat: Heartbeat;
+  nowMs: () => number;
+}
+
 /**
  * Builds the program from its parts and opens its listeners. A database that is away is waited for: the
  * listeners answer meanwhile, and everything that needs it starts when it comes.
  */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { config, log, databaseUrl, secrets } = options;
-  const nowMs = options.nowMs ?? Date.now;
-  const onIdleError = (error: Error) => log.debug({ err: error }, 'a database connection broke');
-  const database = openDatabase({
-    url: databaseUrl,
-    name: 'gateway-api',
-    connections: API_CONNECTIONS,
-    onIdleError,
-  });
-  const ingestDatabase = openDatabase({
-    url: databaseUrl,
-    name: 'gateway-ingest',
-    connections: INGEST_CONNECTIONS,
-    onIdleError,
-  });
-  const vault = openVault(secrets.masterKey);
-  const mailer = openMailer({
-    smtpUrl: config.mail.smtpUrl,
-    from: config.mail.from,
-    outboxDir: join(config.dataDir, 'outbox'),
-    nowMs,
-  });
-  const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate });
-  const snapshots = new Snapshots({ database, vault, log });
-  const liveTail = new LiveTail({ database, log });
-  const has = (role: Config['role']) => config.role === 'all' || config.role === role;
+  const { config } = options;
+  const runs = options.runs ?? runsOf(config.role);
+  const foundation = layFoundation(options);
+  const { database, liveTail } = foundation;
 
-  const dataPlane = has('proxy')
-    ? await openDataPlane({
-        config,
-        databaseUrl,
-        database: ingestDatabase,
-        snapshots,
-        ledgerSecret: secrets.ledgerSecret,
-        onRecorded: () => liveTail.nudge(),
-        log,
-        nowMs,
-      })
-    : null;
-  const proxyUrl =
-    dataPlane && urlOf(await listen(dataPlane.server, config.host, config.proxyPort), config.host);
-  const api = has('api')
-    ? buildApi({ ...options, nowMs }, { database, vault, snapshots, mailer, outbound, liveTail })
-    : null;
-  if (api) {
-    const proxyPort = proxyUrl ? Number(new URL(proxyUrl).port) : config.proxyPort;
-    registerDashboard(api, { proxyPort, version: options.version });
-    await api.listen({ host: config.host, port: config.port });
-  }
-  const apiPort = api ? (api.server.address() as AddressInfo).port : config.port;
-
+  const proxy = runs.proxy ? await openProxy(options, foundation) : null;
+  const api = runs.api ? await openApi(options, foundation, proxy?.port ?? config.proxyPort) : null;
+  foundation.metrics.readGaugesFrom(() => gaugesOf(foundation, proxy));
+  foundation.heartbeat.describe(() => describeNode(config, foundation, proxy));
   const stopping = new AbortController();
   let jobs: { stop(): Promise<void> } | null = null;
   const start = async () => {
-    await prepareDatabase(options, database, stopping.signal);
-    await dataPlane?.start();
-    if (!has('worker')) return;
-    jobs = await startJobs({
-      databaseUrl,
-      database,
-      vault,
-      mailer,
-      outbound,
-      webhookRetryDelaysSeconds: config.webhookRetryDelaysSeconds,
-      dashboardUrl: dashboardUrl(config, apiPort),
-      ledgerSecret: secrets.ledgerSecret,
-      priceSources: config.priceSources,
-      nowMs,
-      log,
-    });
+    if (options.migrations) await prepareDatabase(options, options.migrations, database, stopping.signal);
+    await proxy?.dataPlane.start();
+    foundation.heartbeat.start();
+    if (runs.jobs) jobs = await startJobs(jobParts(options, foundation, api?.port ?? config.port));
   };
   const ready = start();
   ready.catch(() => {});
   return {
-    apiUrl: api && `http://${hostInUrl(config.host)}:${apiPort}`,
-    proxyUrl,
+    apiUrl: api && urlOf(config.host, api.port),
+    proxyUrl: proxy && urlOf(config.host, proxy.port),
     ready,
     async stop() {
       stopping.abort();
       await ready.catch(() => {});
       liveTail.stop();
-      await Promise.all([api?.close(), dataPlane?.stop()]);
+      await Promise.all([api?.server.close(), proxy?.stop()]);
       await jobs?.stop();
-      await Promise.all([database.close(), ingestDatabase.close()]);
+      await foundation.heartbeat.stop();
+      await database.close();
     },
   };
 }
 
-function buildApi(
-  options: AppOptions & { nowMs: () => number },
-  built: { database: Database; vault: Vault; snapshots: Snapshots; mailer: Mailer; outbound: Outbound; liveTail: LiveTail },
-): FastifyInstance {
-  const { config, secrets, nowMs } = options;
-  const { database, snapshots, ...adapters } = built;
+function layFoundation(options: AppOptions): Foundation {
+  const { config, log, databaseUrl } = options;
+  const nowMs = options.nowMs ?? Date.now;
+  const database = openDatabase({
+    url: databaseUrl,
+    name: 'gateway-api',
+    connections: API_CONNECTIONS,
+    onIdleError: (error) => log.debug({ err: error }, 'a database connection broke'),
+  });
+  const vault = openVault(options.secrets.masterKey);
+  return {
+    database,
+    vault,
+    mailer: openMailer({
+      smtpUrl: config.mail.smtpUrl,
+      from: config.mail.from,
+      outboxDir: join(config.dataDir, 'outbox'),
+      nowMs,
+    }),
+    outbound: openOutbound({ allowPrivate: config.webhookAllowPrivate }),
+    snapshots: new Snapshots({ database, vault, log }),
+    liveTail: new LiveTail({ database, log }),
+    metrics: openMetrics(),
+    heartbeat: new Heartbeat({ database, role: config.role, nowMs, log }),
+    nowMs,
+  };
+}
+
+type OpenProxy = Awaited<ReturnType<typeof openProxy>>;
+
+function gaugesOf({ database }: Foundation, proxy: OpenProxy | null): GaugeFigures {
+  const status = proxy?.dataPlane.status();
+  return {
+    requestsInFlight: status?.requestsInFlight ?? 0,
+    journalBytes: status?.journal.bytes ?? 0,
+    journalWritable: status?.journal.writable ?? false,
+    ingestLagMs: status?.ingest.lagMs ?? 0,
+    pools: { api: database.stats(), ...(proxy && { ingest: proxy.database.stats() }) },
+  };
+}
+
+function describeNode(config: Config, { database }: Foundation, proxy: OpenProxy | null) {
+  const status = proxy?.dataPlane.status();
+  return {
+    pools: { api: database.stats(), ...(proxy && { ingest: proxy.database.stats() }) },
+    requestsInFlight: status?.requestsInFlight ?? null,
+    journal: status
+      ? { recordsPending: null, bytes: status.journal.bytes, maxBytes: config.journalMaxBytes }
+      : null,
+    ingest: status?.ingest ?? null,
+  };
+}
+
+/** With a pool of its own, so that a busy API cannot starve the way into the ledger. */
+async function openProxy(options: AppOptions, { snapshots, liveTail, metrics, nowMs }: Foundation) {
+  const { config, log, databaseUrl, secrets } = options;
+  const database = openDatabase({
+    url: databaseUrl,
+    name: 'gateway-ingest',
+    connections: INGEST_CONNECTIONS,
+    onIdleError: (error) => log.debug({ err: error }, 'a database connection broke'),
+  });
+  const dataPlane = await openDataPlane({
+    config,
+    journalSlot: options.journalSlot ?? 1,
+    databaseUrl,
+    database,
+    snapshots,
+    ledgerSecret: secrets.ledgerSecret,
+    metrics,
+    onRecorded: () => liveTail.nudge(),
+    log,
+    nowMs,
+  });
+  const { port } = await listen(dataPlane.server, config.host, config.proxyPort);
+  const stop = async () => {
+    await dataPlane.stop();
+    await database.close();
+  };
+  return { dataPlane, database, port, stop };
+}
+
+async function openApi(options: AppOptions, foundation: Foundation, proxyPort: number) {
+  const { config } = options;
+  const server = buildApi(options, foundation);
+  registerDashboard(server, { proxyPort, version: options.version });
+  await server.listen({ host: config.host, port: config.port });
+  return { server, port: (server.server.address() as AddressInfo).port };
+}
+
+function jobParts(
+  options: AppOptions,
+  foundation: Foundation,
+  apiPort: number,
+): Parameters<typeof startJobs>[0] {
+  const { config, databaseUrl, secrets, log } = options;
+  return {
+    databaseUrl,
+    ...foundation,
+    webhookRetryDelaysSeconds: config.webhookRetryDelaysSeconds,
+    dashboardUrl: dashboardUrl(config, apiPort),
+    ledgerSecret: secrets.ledgerSecret,
+    priceSources: config.priceSources,
+    log,
+  };
+}
+
+function buildApi(options: AppOptions, foundation: Foundation): FastifyInstance {
+  const { config, secrets } = options;
+  const { database, snapshots, heartbeat, metrics, nowMs, ...adapters } = foundation;
   const jwtSecret = new TextEncoder().encode(secrets.jwtSecret);
   const changeTenant: ApiParts['changeTenant'] = async (tenantId, work) => {
     const result = await database.asTenant(tenantId, async (db) => {
@@ -181,6 +264,7 @@ function buildApi(
     config,
     version: options.version,
     nowMs,
+    nodeStatus: () => heartbeat.status(),
   });
   const app = buildHttpServer({
     operations,
@@ -199,12 +283,14 @@ function buildApi(
     onFault: (error, requestId, what) => options.log.error({ err: error, requestId }, `${what} broke`),
   });
   registerDocs(app, operations, options.version);
+  registerMetrics(app, () => metrics.text(), secrets.operatorToken);
   return app;
 }
 
 /** Schema, job queue and shipped prices; tried again while the database is away, given up when it refuses. */
 async function prepareDatabase(
   options: AppOptions,
+  migrations: readonly Migration[],
   database: Database,
   stopping: AbortSignal,
 ): Promise<void> {
@@ -217,7 +303,7 @@ async function prepareDatabase(
   );
   for (;;) {
     try {
-      const { applied } = await migrate(options.databaseUrl, options.migrations);
+      const { applied } = await migrate(options.databaseUrl, migrations);
       if (applied.length > 0) options.log.info({ applied }, 'the database schema was brought forward');
       await migrateJobQueue(options.databaseUrl);
       await database.asSystem((db) => addSeedPrices(db, seeds));
@@ -241,6 +327,6 @@ function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-function urlOf(address: AddressInfo, host: string): string {
-  return `http://${hostInUrl(host)}:${address.port}`;
+function urlOf(host: string, port: number): string {
+  return `http://${hostInUrl(host)}:${port}`;
 }

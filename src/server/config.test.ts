@@ -88,6 +88,19 @@ const EXAMPLES: Record<string, { good: string[]; bad: string[] }> = {
   },
   GATEWAY_ON_CLIENT_ABORT: { good: ['abort', 'drain'], bad: ['ignore'] },
   GATEWAY_RETENTION_DAYS: { good: ['0', '90'], bad: ['-1', '36501'] },
+  GATEWAY_PRICE_SOURCES: {
+    good: [
+      'models_dev=https://models.dev/api.json',
+      'html:prov_a=https://example.com/prices?a=b, litellm=http://127.0.0.1:9/x.json',
+    ],
+    bad: [
+      'https://models.dev/api.json',
+      'models_dev=http://models.dev/api.json',
+      'html=https://example.com',
+      'html:prov_e=https://example.com',
+      'models_dev=https://user:secret@example.com',
+    ],
+  },
   GATEWAY_JOURNAL_MAX_BYTES: { good: ['1048576'], bad: ['1048575', '1GiB'] },
   GATEWAY_LOG_LEVEL: { good: ['debug', 'silent'], bad: ['verbose', 'INFO'] },
 };

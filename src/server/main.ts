@@ -5,9 +5,10 @@ import { openDataDir } from './adapters/data-dir.ts';
 import { startEmbeddedPostgres } from './adapters/embedded-postgres.ts';
 import { createLogger } from './adapters/log.ts';
 import { loadSecrets } from './adapters/secrets.ts';
-import { type App, startApp } from './app.ts';
+import { type App, runsOf, startApp } from './app.ts';
 import { type Config, dashboardUrl, readConfig } from './config.ts';
 import { readMigrations } from './store/migrations.ts';
+import { startWorkers, type Workers } from './workers.ts';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
@@ -34,27 +35,53 @@ async function main(): Promise<void> {
   const postgres =
     config.databaseUrl === null ? await startEmbeddedPostgres({ dataDir: config.dataDir, log }) : null;
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+  const databaseUrl = config.databaseUrl ?? postgres!.connectionString;
+  // With several proxy processes this one runs everything else.
+  const runs = runsOf(config.role);
+  const forks = runs.proxy && config.workers > 1;
   const app = await startApp({
     config,
-    databaseUrl: config.databaseUrl ?? postgres!.connectionString,
+    databaseUrl,
     secrets: secrets.secrets,
     migrations: await readMigrations(join(ROOT, 'migrations')),
     version,
     log,
+    runs: { ...runs, proxy: runs.proxy && !forks },
   });
-  const readied = app.ready.then(
-    () => printAddresses(config, app, postgres?.dataDirectory ?? null),
+  let workers: Workers | null = null;
+  const started = app.ready.then(async () => {
+    if (forks) {
+      const { masterKey, ...others } = secrets.secrets;
+      const start = {
+        config,
+        databaseUrl,
+        secrets: { ...others, masterKey: masterKey.toString('base64') },
+        version,
+      };
+      workers = startWorkers(config.workers, start, log);
+      await workers.ready;
+    }
+    const proxyUrl = forks ? `http://${config.host}:${config.proxyPort}` : app.proxyUrl;
+    printAddresses(config, { apiUrl: app.apiUrl, proxyUrl }, postgres?.dataDirectory ?? null);
+  });
+  const settled = started.then(
+    () => signalled,
     (error: Error) => error,
   );
-  const failure = await Promise.race([signalled, readied.then((error) => error ?? signalled)]);
+  const failure = await Promise.race([signalled, settled]);
   if (failure) process.stderr.write(`gateway: ${failure.message}\n`);
+  await (workers as Workers | null)?.stop();
   await app.stop();
   await postgres?.stop();
   await dataDir.release();
   process.exit(failure ? 1 : 0);
 }
 
-function printAddresses(config: Config, app: App, postgresDirectory: string | null): void {
+function printAddresses(
+  config: Config,
+  app: Pick<App, 'apiUrl' | 'proxyUrl'>,
+  postgresDirectory: string | null,
+): void {
   const lines = ['Gateway is running.', ''];
   if (app.apiUrl) {
     const dashboard = dashboardUrl(config, Number(new URL(app.apiUrl).port));

@@ -10,6 +10,7 @@ let clockMs = NOW;
 let user: SignedUp;
 let dated: SignedUp;
 let bystander: SignedUp;
+let suspended: SignedUp;
 let modelId: string;
 let changeId: string;
 
@@ -51,7 +52,12 @@ const used = (
 
 beforeAll(async () => {
   gw = await startGateway({ nowMs: () => clockMs });
-  [user, dated, bystander] = [await gw.signUp(), await gw.signUp(), await gw.signUp()];
+  [user, dated, bystander, suspended] = [
+    await gw.signUp(),
+    await gw.signUp(),
+    await gw.signUp(),
+    await gw.signUp(),
+  ];
   const created = await operator('POST', '/models', {
     provider: 'prov_a',
     model_id: 'mill-1',
@@ -67,6 +73,8 @@ beforeAll(async () => {
     used('mill-1', 31, { input: 9_000_000, output: 9_000_000 }),
     used('gpt-5', 1, { input: 4_000_000, output: 1_000_000 }),
   ]);
+  await recordRequests(gw, suspended.tenantId, [used('mill-1', 1, { input: 1_000_000, output: 0 })]);
+  await operator('PUT', `/tenants/${suspended.tenantId}`, { status: 'suspended' });
   await recordRequests(gw, dated.tenantId, [used('mill-1-20261101', 2, { input: 1_000_000, output: 0 })]);
   await recordRequests(gw, bystander.tenantId, [
     used('gpt-5', 1, { input: 1_000_000, output: 0 }),
@@ -130,6 +138,7 @@ describe('a price change', () => {
     });
     expect(await alertsOf(dated)).toHaveLength(1);
     expect(await alertsOf(bystander)).toEqual([]);
+    expect(await alertsOf(suspended)).toEqual([]);
   });
 
   test('never re-prices what was charged', async () => {

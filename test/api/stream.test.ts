@@ -24,9 +24,9 @@ afterEach(() => {
   for (const reader of open.splice(0)) reader.close();
 });
 afterAll(async () => {
-  await database.close();console.log('db', Date.now());
-  await other.stop();console.log('other', Date.now());
-  await gw.stop();console.log('gw', Date.now());
+  await database.close();
+  await other.stop();
+  await gw.stop();
 });
 
 async function tail(
@@ -43,24 +43,21 @@ const CHAT = '/prov_a/v1/chat/completions';
 const chat = (key: string, headers: Record<string, string> = {}, model = 'gpt-4o-mini') =>
   gw.proxy(CHAT, { key, headers, body: { model, messages: [{ role: 'user', content: 'hi' }] } });
 
-/** Puts requests on record and on the tail, as the ingest does, as many and as fast as a test needs. */
-async function record(
-  tenantId: string,
-  count: number,
-  fields: Record<string, unknown> = {},
-): Promise<string[]> {
-  const at = new Date().toISOString();
-  const ids = await recordRequests(
-    gw,
-    tenantId,
-    Array.from({ length: count }, () => ({ created_at: at, ...fields })),
-  );
-  await database.asSystem((db) =>
-    appendRequestsToTail(
-      db,
-      ids.map((id) => ({ tenant_id: tenantId, id })),
-    ),
-  );
+/** Puts requests on record, as many as a test needs; nobody is told of them yet. */
+function prepare(tenantId: string, count: number, fields: Record<string, unknown> = {}): Promise<string[]> {
+  const request = { created_at: new Date().toISOString(), ...fields };
+  return recordRequests(gw, tenantId, Array(count).fill(request));
+}
+
+/** Puts them on the tail, as the ingest does. */
+function append(tenantId: string, ids: readonly string[]): Promise<void> {
+  const requests = ids.map((id) => ({ tenant_id: tenantId, id }));
+  return database.asSystem((db) => appendRequestsToTail(db, requests));
+}
+
+async function record(tenantId: string, count: number, fields?: Record<string, unknown>): Promise<string[]> {
+  const ids = await prepare(tenantId, count, fields);
+  await append(tenantId, ids);
   return ids;
 }
 
@@ -292,12 +289,12 @@ describe('resuming', () => {
 describe('events that become visible late', () => {
   it('are told in the order of their commits, so that a long request is not lost to a resume', async () => {
     const { token, tenantId } = await gw.signUp();
-    const [early] = await recordRequests(gw, tenantId, [{ created_at: '2026-01-05T10:00:00Z' }]);
+    const [early] = await prepare(tenantId, 1);
     const reader = await tail(token);
     const [late] = await record(tenantId, 1);
     await reader.until('request', 1);
     reader.close();
-    await database.asSystem((db) => appendRequestsToTail(db, [{ tenant_id: tenantId, id: early! }]));
+    await append(tenantId, [early!]);
     const again = await tail(token, { lastEventId: reader.lastId() });
     await again.until('request', 1);
     expect([...idsOf(reader), ...idsOf(again)]).toEqual([late, early]);
@@ -399,18 +396,15 @@ describe('a reader that stalls', () => {
         field.padEnd(256, '.'),
       ]),
     );
-    const t0=Date.now(); const say=(x:string)=>console.log(x, Date.now()-t0);
-    const written: string[] = [];
-    for (let batch = 0; batch < 35; batch++) {
-      const [ids] = await Promise.all([record(tenantId, 100, wide), sleep(200)]);
-      written.push(...ids);
-    if (batch%5===0) say('batch '+batch+' got '+readers[0]!.received.length);}
- say('written');
+    const written = await prepare(tenantId, 3_500, wide);
+    for (let from = 0; from < written.length; from += 50) {
+      await Promise.all([append(tenantId, written.slice(from, from + 50)), sleep(100)]);
+    }
     for (const reader of readers) {
       await reader.until('request', written.length);
       expect(idsOf(reader)).toEqual(written);
     }
-    say('told'); const text = await stalled.readAll(); say('stalled read '+text.length);
+    const text = await stalled.readAll();
     expect(text).toMatch(/event: overflow\ndata: \{"type":"overflow","message":"[^"]+"\}/);
     const taken = [...text.matchAll(/"type":"request"/g)].length;
     expect(taken).toBeLessThan(written.length);

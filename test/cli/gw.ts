@@ -42,7 +42,11 @@ export interface Cli {
 export function makeCli(gateway: Pick<Gateway, 'apiUrl' | 'proxyUrl'>, token?: string): Cli {
   const directory = mkdtempSync(join(tmpdir(), 'gw-test-'));
   const config = join(directory, 'config.json');
-  const fields = { api_url: gateway.apiUrl, proxy_url: gateway.proxyUrl, ...(token !== undefined && { token }) };
+  const fields = {
+    api_url: gateway.apiUrl,
+    proxy_url: gateway.proxyUrl,
+    ...(token !== undefined && { token }),
+  };
   writeFileSync(config, JSON.stringify(fields));
   const start = (args: string[], input?: string) =>
     startProcess([BUNDLE, '--config', config, ...args], directory, input);
@@ -53,7 +57,8 @@ export function makeCli(gateway: Pick<Gateway, 'apiUrl' | 'proxyUrl'>, token?: s
     run: (args, input) => start(args, input).ended,
     async print(...args) {
       const ran = await start(args).ended;
-      if (ran.code !== 0 || ran.stderr !== '') throw new Error(`gw ${args.join(' ')}: ${JSON.stringify(ran)}`);
+      if (ran.code !== 0 || ran.stderr !== '')
+        throw new Error(`gw ${args.join(' ')}: ${JSON.stringify(ran)}`);
       return ran.stdout;
     },
     remove: () => rmSync(directory, { recursive: true, force: true }),

@@ -1,8 +1,7 @@
-import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type AlertDraft, raiseAlert } from '../../src/server/store/alerts.ts';
 import { type Database, openDatabase } from '../../src/server/store/database.ts';
-import { EVENTS_CHANNEL, emitEvent } from '../../src/server/store/events.ts';
+import { emitEvent } from '../../src/server/store/events.ts';
 import { waitForMails } from '../api/outbox.ts';
 import { eventually, type Gateway, type SignedUp, startGateway } from '../harness.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
@@ -122,24 +121,6 @@ describe('an alert', () => {
       );
       expect(jobs).toEqual([]);
     });
-  });
-
-  it('is announced on the channel that live readers hear', async () => {
-    const listener = new pg.Client({ connectionString: gw.databaseUrl });
-    await listener.connect();
-    const heard: unknown[] = [];
-    listener.on('notification', ({ payload }) => heard.push(JSON.parse(payload!)));
-    await listener.query(`listen ${EVENTS_CHANNEL}`);
-    try {
-      await raise();
-      const [event] = await gw.sql<{ id: string }>('select id from events where tenant_id = $1', [
-        tenant.tenantId,
-      ]);
-      const announcement = { tenant_id: tenant.tenantId, event_id: event!.id };
-      await eventually(async () => expect(heard).toContainEqual(announcement));
-    } finally {
-      await listener.end();
-    }
   });
 
   it('among very many is in the list all the same, but the mails stop at sixty an hour and say so', async () => {

@@ -5,6 +5,7 @@ import { raiseAlert } from '../../src/server/store/alerts.ts';
 import { type Database, openDatabase } from '../../src/server/store/database.ts';
 import { emitEvent } from '../../src/server/store/events.ts';
 import { addJob } from '../../src/server/store/jobs.ts';
+import { waitForMails } from '../api/outbox.ts';
 import { eventually, type Gateway, type SignedUp, startGateway } from '../harness.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
 
@@ -134,6 +135,8 @@ describe('an event', () => {
     await raise('another');
     await settled(id, 2);
     expect(receiver.received.map(({ json }) => json.data.title).sort()).toEqual(['another', 'once']);
+    const queuedOrSent = await waitForMails(gw.dataDir, tenant.email, 2);
+    expect(queuedOrSent.filter((mail) => mail.includes('Subject: [Gateway] Info: once'))).toHaveLength(1);
   });
 
   it('of a transaction that is undone never was', async () => {

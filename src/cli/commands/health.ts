@@ -3,6 +3,7 @@ import { describeCommand, runs } from '../command.ts';
 import { Failed } from '../exit.ts';
 import { duration, until } from '../format.ts';
 import type { Host } from '../host.ts';
+import { expiryOf } from '../keep-login.ts';
 import { interruptible, type Session } from '../session.ts';
 import { showable } from '../text.ts';
 
@@ -46,14 +47,4 @@ async function accountLine(session: Session): Promise<string> {
     return `${showable(email)} (plan ${plan_tier}), token expires ${until(expiryOf(token), session.host.nowMs())}`;
   }
   return answer.status === 401 ? 'the token is not valid any more (gw login)' : `unknown: ${answer.message}`;
-}
-
-/** Read, not trusted: the server alone says whether a token is good. */
-export function expiryOf(token: string): string | null {
-  try {
-    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
-    return typeof claims.exp === 'number' ? new Date(claims.exp * 1_000).toISOString() : null;
-  } catch {
-    return null;
-  }
 }

@@ -3,10 +3,10 @@ import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
 import { confirmed, describeCommand, runs, YES_FLAG } from '../command.ts';
 import { readMonth } from '../flags.ts';
-import { age, dollars, percent } from '../format.ts';
+import { age, decimalsFor, dollars, microdollarsOf, money, percent } from '../format.ts';
 import type { Host } from '../host.ts';
 import type { Session } from '../session.ts';
-import { showable } from '../text.ts';
+import { plural, showable } from '../text.ts';
 import { uploadInvoice } from '../upload.ts';
 import { readProvider } from './provider-keys.ts';
 
@@ -58,7 +58,7 @@ function uploadCommand(host: Host): Command {
       ['Ledger', dollars(run.ledger_total_usd)],
       ['Difference', dollars(run.delta_usd)],
       ['Lines', `${run.matched_lines} matched, ${run.unmatched_lines} not`],
-      ['Shadow AI', `${run.shadow_ai_count} billed models the gateway never saw`],
+      ['Shadow AI', `${plural(run.shadow_ai_count, 'billed model')} the gateway never saw`],
     ]);
     out.note(`By model: gw reconcile show ${run.id}`);
   });
@@ -121,12 +121,15 @@ async function showRun(session: Session, _options: object, [id]: string[]): Prom
   ]);
   if (run.models.length === 0) return;
   out.line('');
+  const amounts = run.models.flatMap((model) => [model.invoice_usd, model.ledger_usd, model.delta_usd]);
+  const decimals = decimalsFor(amounts.map(microdollarsOf));
+  const amount = (usd: string) => money(microdollarsOf(usd), decimals);
   out.table(
     [
       { title: 'MODEL', of: (model) => model.model_id, flexible: true },
-      { title: 'INVOICE', of: (model) => dollars(model.invoice_usd), right: true },
-      { title: 'LEDGER', of: (model) => dollars(model.ledger_usd), right: true },
-      { title: 'DIFFERENCE', of: (model) => dollars(model.delta_usd), right: true },
+      { title: 'INVOICE', of: (model) => amount(model.invoice_usd), right: true },
+      { title: 'LEDGER', of: (model) => amount(model.ledger_usd), right: true },
+      { title: 'DIFFERENCE', of: (model) => amount(model.delta_usd), right: true },
       {
         title: 'SHARE',
         of: (model) => (model.delta_share === null ? '-' : percent(model.delta_share)),

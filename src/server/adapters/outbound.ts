@@ -19,12 +19,15 @@ export interface Outbound {
   /** What is wrong with an address as it is written; null when it may be tried. Any port is allowed. */
   problemWith(url: string): string | null;
   /** Follows no redirect, and uses each connection once: no stranger's message travels on another's. */
-  post(message: {
-    url: string;
-    headers: Record<string, string>;
-    body: string;
-    signal?: AbortSignal;
-  }): Promise<OutboundResult>;
+  post(message: Message): Promise<OutboundResult>;
+}
+
+interface Message {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  /** Ends the attempt early. */
+  signal?: AbortSignal;
 }
 
 export interface OutboundOptions {
@@ -43,45 +46,52 @@ export function openOutbound(options: OutboundOptions): Outbound {
   const problemWith = (text: string) => problemWithUrl(text, allowPrivate);
   return {
     problemWith,
-    async post({ url: text, headers, body, signal }) {
-      const startedAt = performance.now();
-      const durationMs = () => Math.round(performance.now() - startedAt);
-      const problem = problemWith(text);
+    post: async (message) => {
+      const problem = problemWith(message.url);
       if (problem !== null) return { kind: 'failed', reason: problem, durationMs: 0 };
-      const url = new URL(text);
-      const client = new Client(url.origin, { connect: guardedConnect(url, resolve, mayDial, allowPrivate) });
-      let isLate = false;
-      // Ends whatever stage it is at; an abort signal is not heard before there is a connection.
-      const halt = () => void client.destroy().catch(() => undefined);
-      const timer = setTimeout(() => {
-        isLate = true;
-        halt();
-      }, timeoutMs);
-      signal?.addEventListener('abort', halt, { once: true });
-      if (signal?.aborted) halt();
-      try {
-        const answer = await client.request({
-          path: url.pathname + url.search,
-          method: 'POST',
-          headers,
-          body,
-          headersTimeout: timeoutMs,
-          bodyTimeout: timeoutMs,
-        });
-        const bodyStart = await readStart(answer.body);
-        return { kind: 'answered', statusCode: answer.statusCode, bodyStart, durationMs: durationMs() };
-      } catch (error) {
-        const reason = isLate
-          ? `No answer within ${timeoutMs / 1000} seconds.`
-          : explain(error as FaultWithCode);
-        return { kind: 'failed', reason, durationMs: durationMs() };
-      } finally {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', halt);
-        halt();
-      }
+      const url = new URL(message.url);
+      const connect = guardedConnect(url, resolve, mayDial, allowPrivate);
+      return exchange(new Client(url.origin, { connect }), url, message, timeoutMs);
     },
   };
+}
+
+async function exchange(
+  client: Client,
+  url: URL,
+  { headers, body, signal }: Message,
+  timeoutMs: number,
+): Promise<OutboundResult> {
+  const startedAt = performance.now();
+  const durationMs = () => Math.round(performance.now() - startedAt);
+  let isLate = false;
+  // Ends whatever stage it is at; an abort signal is not heard before there is a connection.
+  const halt = () => void client.destroy().catch(() => undefined);
+  const timer = setTimeout(() => {
+    isLate = true;
+    halt();
+  }, timeoutMs);
+  signal?.addEventListener('abort', halt, { once: true });
+  if (signal?.aborted) halt();
+  try {
+    const answer = await client.request({
+      path: url.pathname + url.search,
+      method: 'POST',
+      headers,
+      body,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
+    const bodyStart = await readStart(answer.body);
+    return { kind: 'answered', statusCode: answer.statusCode, bodyStart, durationMs: durationMs() };
+  } catch (error) {
+    const reason = isLate ? `No answer within ${timeoutMs / 1000} seconds.` : explain(error as FaultWithCode);
+    return { kind: 'failed', reason, durationMs: durationMs() };
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', halt);
+    halt();
+  }
 }
 
 function problemWithUrl(text: string, allowPrivate: boolean): string | null {

@@ -62,7 +62,8 @@ function createModel(parts: ApiParts): Handler<Operations['createModel']> {
       const now = new Date(parts.nowMs());
       const effectiveFrom = readEffectiveFrom('effective_from', body.effective_from, now);
       if (isRefusal(effectiveFrom)) return effectiveFrom;
-      const modelId = body.model_id.trim();
+      // Gemini writes models/x and x for one model; the price book knows it by the latter.
+      const modelId = body.model_id.trim().replace(/^models\//, '');
       const draft: models.ModelDraft = {
         id: uuidv7(),
         provider: body.provider,

@@ -17,6 +17,7 @@ const BASE = BigInt(ALPHABET.length);
 const BODY_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 const KEY_SHAPE = /^gw_(live|test)_[0-9A-Za-z]{32,64}[0-9A-Za-z]{6}$/;
+const KEY_ANYWHERE = /gw_(?:live|test)_[0-9A-Za-z]{32}/;
 
 export interface ParsedApiKey {
   environment: ApiKeyEnvironment;
@@ -47,6 +48,11 @@ export function parseApiKey(text: string): ParsedApiKey | null {
     prefix: text.slice(0, API_KEY_PREFIX_LENGTH),
     hash: createHash('sha256').update(text, 'latin1').digest(),
   };
+}
+
+/** Whether a text holds something that may be a key, whosever it is. */
+export function mentionsApiKey(text: string): boolean {
+  return KEY_ANYWHERE.test(text);
 }
 
 function checksumOf(text: string): string {

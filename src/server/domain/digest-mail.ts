@@ -61,7 +61,8 @@ function sectionsOf(digest: Digest, dashboardUrl: string): Section[] {
 }
 
 function shareLine(share: DigestShare, digest: Digest): Line {
-  const percent = digest.costMicrodollars === 0 ? 0 : (share.costMicrodollars / digest.costMicrodollars) * 100;
+  const percent =
+    digest.costMicrodollars === 0 ? 0 : (share.costMicrodollars / digest.costMicrodollars) * 100;
   return {
     name: cutText(line(share.name), MAX_NAME_CHARACTERS),
     figure: usd(share.costMicrodollars),
@@ -99,12 +100,7 @@ function text({ name, week, spend, change, requests, sections, dashboardUrl }: C
     '',
     `  ${spend} for ${requests}, ${change}.`,
     '',
-    ...sections.flatMap((section) => [
-      section.title,
-      ...textLines(section.lines),
-      `  ${section.link}`,
-      '',
-    ]),
+    ...sections.flatMap((section) => [section.title, ...textLines(section.lines), `  ${section.link}`, '']),
     'Open the dashboard:',
     dashboardUrl,
     '',

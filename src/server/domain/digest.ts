@@ -1,4 +1,4 @@
-import { type DayRange } from './day-range.ts';
+import type { DayRange } from './day-range.ts';
 import { periodOf } from './period.ts';
 
 const DAY_MS = 86_400_000;
@@ -50,7 +50,8 @@ function dayOf(atMs: number): string {
 
 /** In words, because “+∞ %” is none. */
 export function describeChange(microdollars: number, previousMicrodollars: number): string {
-  if (previousMicrodollars === 0) return microdollars === 0 ? 'as the week before' : 'nothing the week before';
+  if (previousMicrodollars === 0)
+    return microdollars === 0 ? 'as the week before' : 'nothing the week before';
   const percent = ((microdollars - previousMicrodollars) / previousMicrodollars) * 100;
   const rounded = Math.abs(percent) < 10 ? Math.round(percent * 10) / 10 : Math.round(percent);
   if (rounded === 0) return 'as the week before';

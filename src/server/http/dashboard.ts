@@ -40,7 +40,10 @@ interface BuiltFile {
 }
 
 /** The dashboard at `/`: its files from memory, and its one page for every address that the browser's router knows. */
-export function registerDashboard(app: FastifyInstance, options: { proxyPort: number; version: string }): void {
+export function registerDashboard(
+  app: FastifyInstance,
+  options: { proxyPort: number; version: string },
+): void {
   const files = readBuiltFiles();
   const index = files.get('index.html');
   const page = index && fillPage(index.plain.toString(), options);
@@ -76,13 +79,16 @@ function readBuiltFiles(): Map<string, BuiltFile> {
 
 /** What the page cannot know by itself; read by it from its own meta elements. */
 function fillPage(html: string, { proxyPort, version }: { proxyPort: number; version: string }): string {
-  return html.replace('%PROXY_PORT%', String(proxyPort)).replace('%VERSION%', version.replaceAll(/[^\w.+-]/g, ''));
+  return html
+    .replace('%PROXY_PORT%', String(proxyPort))
+    .replace('%VERSION%', version.replaceAll(/[^\w.+-]/g, ''));
 }
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: BuiltFile): FastifyReply {
   const accepted = String(request.headers['accept-encoding'] ?? '');
   const encoding = ENCODINGS.find(
-    ({ name }) => file.encoded[name] && new RegExp(`\\b${name}\\b(?!\\s*;\\s*q=0(\\.0*)?(,|$))`).test(accepted),
+    ({ name }) =>
+      file.encoded[name] && new RegExp(`\\b${name}\\b(?!\\s*;\\s*q=0(\\.0*)?(,|$))`).test(accepted),
   );
   if (encoding) reply.header('content-encoding', encoding.name);
   return secure(reply)

@@ -183,6 +183,8 @@ function sendEvents(
   });
   // A proxy in between that gathered the bytes would make the live tail anything but live.
   reply.type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no');
+  // Nothing comes after it: kept alive, its connection would hold up a server that closes.
+  reply.header('connection', 'close');
   if (request.method !== 'HEAD') return reply.send(bytes);
   bytes.destroy();
   return reply.send();

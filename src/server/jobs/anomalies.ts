@@ -1,12 +1,18 @@
 import {
   anomalyAlert,
-  findAnomaly,
   FLOOR_MICRODOLLARS,
+  findAnomaly,
   HISTORY_DAYS,
   type HourlySpend,
 } from '../domain/anomalies.ts';
 import { raiseAlert } from '../store/alerts.ts';
-import { type FirstDay, listFirstDays, listSpendOfHours, listTenantsWithSpend, type SpendRow } from '../store/anomalies.ts';
+import {
+  type FirstDay,
+  listFirstDays,
+  listSpendOfHours,
+  listTenantsWithSpend,
+  type SpendRow,
+} from '../store/anomalies.ts';
 import type { Db } from '../store/database.ts';
 import { listTeamNames } from '../store/usage.ts';
 import type { JobParts, Task } from './task.ts';
@@ -43,7 +49,11 @@ export function detectAnomalies(parts: JobParts): Task {
 
 async function judgeHour(db: Db, tenantId: string, hourMs: number): Promise<void> {
   const days = Array.from({ length: HISTORY_DAYS }, (_, index) => hourMs - (index + 1) * DAY_MS);
-  const spent = await listSpendOfHours(db, tenantId, [hourMs, ...days].map((ms) => new Date(ms)));
+  const spent = await listSpendOfHours(
+    db,
+    tenantId,
+    [hourMs, ...days].map((ms) => new Date(ms)),
+  );
   const known = await listFirstDays(db, tenantId, dayOf(days.at(-1)!));
   const found = findAnomaly(spendsOf(spent, known, hourMs));
   if (!found) return;

@@ -3,15 +3,20 @@ import { type CataloguedModel, findSavings, PERIOD_DAYS } from '../domain/saving
 import { listPricedModels } from '../store/models.ts';
 import {
   deleteOldTraits,
+  type HourSpan,
   listTenantsWithTraits,
   listUnsummedHours,
   replaceFindings,
-  sumHour,
+  sumHours,
   sumTraits,
 } from '../store/savings.ts';
 import type { JobParts, Task } from './task.ts';
 
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+/** One statement reads about so many requests and no more than a day, so that it neither lasts nor is one of many. */
+const REQUESTS_AT_ONCE = 100_000;
+const HOURS_AT_ONCE = 24;
 
 /**
  * Looks for savings in the last 30 days of every tenant. The request log is read an hour at a time and each hour
@@ -21,19 +26,36 @@ const DAY_MS = 86_400_000;
 export function computeSavings(parts: JobParts): Task {
   return async () => {
     const to = new Date(parts.nowMs());
-    const period = { from: new Date(to.getTime() - PERIOD_DAYS * DAY_MS), to };
-    const hours = await parts.database.asSystem((db) => listUnsummedHours(db, period));
-    for (const hour of hours) await parts.database.asSystem((db) => sumHour(db, hour, to));
+    const from = new Date(Math.floor((to.getTime() - PERIOD_DAYS * DAY_MS) / HOUR_MS) * HOUR_MS);
+    const hours = await parts.database.asSystem((db) => listUnsummedHours(db, { from, to }));
+    for (const span of spansOf(hours)) await parts.database.asSystem((db) => sumHours(db, span, to));
     const catalogue = await readCatalogue(parts, to);
-    const tenantIds = await parts.database.asSystem((db) => listTenantsWithTraits(db, period));
+    const tenantIds = await parts.database.asSystem((db) => listTenantsWithTraits(db, from));
     for (const tenantId of tenantIds) {
       await parts.database.asTenant(tenantId, async (db) => {
-        const totals = await sumTraits(db, tenantId, period.from);
-        await replaceFindings(db, tenantId, period, findSavings(totals, catalogue));
+        const totals = await sumTraits(db, tenantId, from);
+        await replaceFindings(db, tenantId, { from, to }, findSavings(totals, catalogue));
       });
     }
-    await parts.database.asSystem((db) => deleteOldTraits(db, period.from));
+    await parts.database.asSystem((db) => deleteOldTraits(db, from));
   };
+}
+
+/** Hours that follow on one another, put together as far as they are one statement's work. */
+function spansOf(hours: ReadonlyArray<{ hour: Date; requests: number }>): HourSpan[] {
+  const spans: Array<{ fromMs: number; toMs: number; requests: number }> = [];
+  for (const { hour, requests } of hours) {
+    const last = spans.at(-1);
+    const fits =
+      last?.toMs === hour.getTime() &&
+      last.requests + requests <= REQUESTS_AT_ONCE &&
+      last.toMs - last.fromMs < HOURS_AT_ONCE * HOUR_MS;
+    if (fits) {
+      last.toMs += HOUR_MS;
+      last.requests += requests;
+    } else spans.push({ fromMs: hour.getTime(), toMs: hour.getTime() + HOUR_MS, requests });
+  }
+  return spans.map(({ fromMs, toMs }) => ({ from: new Date(fromMs), to: new Date(toMs) }));
 }
 
 async function readCatalogue(parts: JobParts, at: Date): Promise<CataloguedModel[]> {

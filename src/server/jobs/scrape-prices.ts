@@ -34,6 +34,7 @@ export function scrapePrices(parts: JobParts): Task {
   return async () => {
     const names = parts.priceSources.map(sourceName);
     await parts.database.asSystem((db) => registerPriceSources(db, names));
+    if (names.length === 0) parts.log.info('no price sources configured');
     for (const source of parts.priceSources) await readSource(parts, source);
   };
 }

@@ -43,7 +43,9 @@ export async function commitCharges(db: Db, charges: readonly BudgetCharge[], no
   if (charges.length === 0) return;
   const standings = await chargeBudgets(db, charges, new Date(nowMs));
   for (const { budget, periodStart, costMicrodollars } of charges) {
-    const standing = standings.find((row) => row.budget_id === budget.id);
+    const standing = standings.find(
+      (row) => row.budget_id === budget.id && row.period_start.toISOString() === periodStart,
+    );
     if (!standing) continue;
     const { committed_microdollars: after, limit_microdollars: limit } = standing;
     for (const threshold of crossedThresholds(after - costMicrodollars, after, limit)) {

@@ -2,12 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isRefusal, type Refusal, refuse } from '../../contract/errors.ts';
 import type { Provider } from '../../contract/providers.ts';
 import type { Logger } from '../adapters/log.ts';
+import type { Metrics } from '../adapters/metrics.ts';
 import { type Attribution, readAttribution } from '../domain/attribution.ts';
 import { fingerprintPrompt, NO_FINGERPRINTS } from '../domain/fingerprint.ts';
-import type { AdmittedRequest } from '../domain/request-record.ts';
+import type { AdmittedRequest, RequestRecord } from '../domain/request-record.ts';
 import { type AdmissionParts, admit } from './admit.ts';
 import { forward, type Outgoing } from './forward.ts';
-import { findKeyText, keptHeaders, queryWithoutKey, upstreamHeaders } from './headers.ts';
+import { findKeyText, holdsApiKey, keptHeaders, queryWithoutKey, upstreamHeaders } from './headers.ts';
 import { type Caller, identify } from './identify.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Reservation } from './lease-keeper.ts';
@@ -23,6 +24,8 @@ const MAX_HEADERS = 100;
 /** Roughly; only for requests that a kill interrupted, where nothing better is known. */
 const BYTES_PER_TOKEN = 4;
 const OPENING_BRACE = '{'.charCodeAt(0);
+/** The path goes on byte for byte, and a key must not. */
+const KEY_IN_PATH = 'A gateway key has no place in the path.';
 
 export interface ProxyParts extends AdmissionParts {
   journal: Journal;
@@ -30,6 +33,7 @@ export interface ProxyParts extends AdmissionParts {
   maxBodyBytes: number;
   drainOnAbort: boolean;
   draining: () => boolean;
+  metrics: Metrics;
   nowMs: () => number;
   log: Logger;
 }
@@ -48,20 +52,25 @@ export async function handle(
   const target = readTarget(request.url ?? '');
   if (target.kind !== 'provider') return reject(refuse(target.kind));
   const { provider } = target;
-  // Some clients look whether anybody is there before they send a key.
-  if (request.method === 'HEAD' && target.path.length <= 1) return void response.writeHead(200).end();
   if (request.rawHeaders.length > 2 * MAX_HEADERS) return reject(refuse('headers_too_many'));
+  // Some clients look whether anybody is there before they send a key.
+  if (request.method === 'HEAD' && target.path.length <= 1)
+    return void response.writeHead(200, { 'x-gateway-request-id': requestId }).end();
+  if (holdsApiKey(target.path)) return reject(refuse('invalid_path', KEY_IN_PATH));
 
   const keyText = findKeyText(provider, request.headers, target.query);
   const caller = await identify(parts.snapshots, keyText);
-  if (isRefusal(caller)) return reject(caller);
+  if (isRefusal(caller)) {
+    if (caller.cause === 'invalid_token') parts.metrics.countUnauthenticated();
+    return reject(caller);
+  }
   if (parts.draining() || !parts.journal.writable) return reject(refuse('unavailable'));
 
   const body = await readBody(request, response, parts.maxBodyBytes);
   if (body === null) return;
   if (isRefusal(body)) return reject(body);
 
-  const query = queryWithoutKey(provider, target.query, caller.keyText);
+  const query = queryWithoutKey(provider, target.query);
   const path = query === '' ? target.path : `${target.path}?${query}`;
   const facts = readRequest(provider, request.method!, path, request.headers['content-type'], body);
   const attribution = readAttribution(request.rawHeaders, caller.key.scope, caller.tenant.teams);
@@ -85,7 +94,7 @@ export async function handle(
       period_start: new Date(periodStartMs).toISOString(),
     }));
   }
-  const headers = upstreamHeaders(request.rawHeaders, provider, providerKey, caller.keyText);
+  const headers = upstreamHeaders(request.rawHeaders, provider, providerKey);
   const outgoing = { method: request.method!, path, headers, body };
   try {
     await passOn(parts, { admitted, facts, outgoing, providerKey, reservation, response, startedAtMs });
@@ -123,7 +132,7 @@ async function passOn(parts: ProxyParts, passing: Passing): Promise<void> {
     const cause = exchange.why === 'client_left' ? null : refusal.cause;
     const outcome = { status, refusal: cause, reached: exchange.reached, latencyTotalMs };
     passing.reservation?.settle(0);
-    await parts.journal.end(recordWithoutAnswer(admitted, outcome));
+    await writeDown(parts, recordWithoutAnswer(admitted, outcome));
     return sendRefusal(response, refusal, admitted.id);
   }
 
@@ -134,12 +143,26 @@ async function passOn(parts: ProxyParts, passing: Passing): Promise<void> {
   const record = await meterAnswer(admitted, facts, outgoing.body, outcome, parts.snapshots.prices);
   // Before the record is written: the ingest may carry it on at once, and then looks for it among the settled.
   passing.reservation?.settle(record.cost_microdollars);
-  await parts.journal.end(record);
+  await writeDown(parts, record);
   if (record.cost_status === 'priced') {
     parts.history.add(record.tenant_id, record.model_requested, record.tokens_output);
   }
   if (ended === 'complete') exchange.complete();
   else exchange.breakOff();
+}
+
+/** Counted and on disk; from here on the client may see the end of its response. */
+function writeDown(parts: ProxyParts, record: RequestRecord): Promise<void> {
+  parts.metrics.countRequest({
+    provider: record.provider,
+    status: record.status_code,
+    refusal: record.refusal,
+    latencyMs: record.latency_total_ms,
+    costMicrodollars: record.cost_microdollars,
+    tokensInput: record.tokens_input,
+    tokensOutput: record.tokens_output,
+  });
+  return parts.journal.end(record);
 }
 
 /** What the checks refuse is in the request log, at no cost, and never in the ledger. */
@@ -152,7 +175,7 @@ async function rejectOnRecord(
 ): Promise<void> {
   const latencyTotalMs = performance.now() - startedAtMs;
   const outcome = { status: refusal.status, refusal: refusal.cause, reached: false, latencyTotalMs };
-  await parts.journal.end(recordWithoutAnswer(admitted, outcome));
+  await writeDown(parts, recordWithoutAnswer(admitted, outcome));
   sendRefusal(response, refusal, admitted.id);
 }
 

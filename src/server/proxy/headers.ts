@@ -1,4 +1,5 @@
 import type { Provider } from '../../contract/providers.ts';
+import { mentionsApiKey } from '../domain/api-keys.ts';
 import { isGatewayHeader } from '../domain/attribution.ts';
 import { readableEncodings } from './tap/decode.ts';
 
@@ -16,20 +17,31 @@ const HOP_BY_HOP = new Set([
 ]);
 
 /** Headers in which somebody's key may stand. None of the caller's goes on, whatever is in it. */
-const CREDENTIALS = new Set(['authorization', 'x-api-key', 'x-goog-api-key', 'api-key', 'cookie']);
+const CREDENTIALS = new Set([
+  'authorization',
+  'x-api-key',
+  'x-goog-api-key',
+  'api-key',
+  'x-auth-token',
+  'ocp-apim-subscription-key',
+  'cookie',
+]);
+
+/** Query parameters with which Google's servers can be given a credential, or a header that holds one. */
+const GOOGLE_CREDENTIAL_PARAMETERS = new Set([
+  'key',
+  '$key',
+  'access_token',
+  '$access_token',
+  'oauth_token',
+  '$oauth_token',
+  '$httpheaders',
+]);
 
 /** Set anew for the upstream, or of no use to it. */
-const OWN = new Set([
-  'host',
-  'content-length',
-  'expect',
-  'accept-encoding',
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-real-ip',
-]);
+const OWN = new Set(['host', 'content-length', 'expect', 'accept-encoding']);
+/** Who the caller is to the servers in front of us is nothing the provider should learn. */
+const ABOUT_THE_CALLER = /^(?:forwarded$|x-forwarded-|x-real-ip$|x-client-ip$|true-client-ip$|cf-)/;
 
 const CREDENTIAL_HEADER: Record<Provider, (key: string) => [string, string]> = {
   prov_a: (key) => ['Authorization', `Bearer ${key}`],
@@ -37,6 +49,9 @@ const CREDENTIAL_HEADER: Record<Provider, (key: string) => [string, string]> = {
   prov_c: (key) => ['x-goog-api-key', key],
   prov_d: (key) => ['Authorization', `Bearer ${key}`],
 };
+
+/** A shorter "key" of a local model is no secret, and would be found in any header. */
+const MIN_SECRET_LENGTH = 8;
 
 /** Where a provider's own clients put the key, besides `Authorization`. */
 const KEY_HEADERS: Record<Provider, readonly string[]> = {
@@ -46,37 +61,60 @@ const KEY_HEADERS: Record<Provider, readonly string[]> = {
   prov_d: ['x-api-key'],
 };
 
-/** The gateway key as the caller sent it, from the places this provider's clients use. */
+/**
+ * The gateway key as the caller sent it, from the places this provider's clients use. Some send a credential of
+ * the provider's beside it, so what looks like a key of ours is preferred.
+ */
 export function findKeyText(
   provider: Provider,
   headers: Readonly<Record<string, string | string[] | undefined>>,
   query: string,
 ): string | null {
   const bearer = /^Bearer +(\S+) *$/i.exec(String(headers.authorization ?? ''))?.[1];
-  if (bearer) return bearer;
-  for (const name of KEY_HEADERS[provider]) {
-    const value = headers[name];
-    if (typeof value === 'string' && value) return value;
-  }
-  if (provider !== 'prov_c') return null;
-  return new URLSearchParams(query).get('key');
+  if (bearer !== undefined && mentionsApiKey(bearer)) return bearer;
+  const found = KEY_HEADERS[provider].map((name) => headers[name]);
+  if (provider === 'prov_c') found.push(new URLSearchParams(query).get('key') ?? undefined);
+  const texts = found.filter((text): text is string => typeof text === 'string' && text !== '');
+  return texts.find(mentionsApiKey) ?? bearer ?? texts[0] ?? null;
 }
 
 /** The query without the key, wherever and however often it stood; all other bytes as they came. */
-export function queryWithoutKey(provider: Provider, query: string, keyText: string): string {
+export function queryWithoutKey(provider: Provider, query: string): string {
   if (query === '') return '';
   return query
     .split('&')
-    .filter((part) => !(provider === 'prov_c' && /^key(=|$)/i.test(part)) && !part.includes(keyText))
+    .filter((part) => !(provider === 'prov_c' && isGoogleCredential(part)) && !holdsApiKey(part))
     .join('&');
 }
+
+function isGoogleCredential(part: string): boolean {
+  const [name] = new URLSearchParams(part).keys();
+  return name !== undefined && GOOGLE_CREDENTIAL_PARAMETERS.has(name.toLowerCase());
+}
+
+/** Whether a part of a target says a key of ours, in any spelling. */
+export function holdsApiKey(text: string): boolean {
+  if (mentionsApiKey(text)) return true;
+  return text.includes('%') && mentionsApiKey(decodedLoosely(text));
+}
+
+/** Percent signs that spell nothing stay as they are; as often decoded as a target may be encoded. */
+function decodedLoosely(text: string): string {
+  let decoded = text;
+  for (let round = 0; round < MAX_DECODINGS && decoded.includes('%'); round += 1) {
+    decoded = decoded.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+  }
+  return decoded;
+}
+const MAX_DECODINGS = 4;
 
 /** What goes upstream: the caller's headers in their order and spelling, less what is not theirs to send. */
 export function upstreamHeaders(
   rawHeaders: readonly string[],
   provider: Provider,
   providerKey: string,
-  keyText: string,
 ): string[] {
   const dropped = connectionOptions(rawHeaders);
   const headers: string[] = [];
@@ -88,7 +126,7 @@ export function upstreamHeaders(
     if (lower === 'accept-encoding')
       acceptEncoding = acceptEncoding === undefined ? value : `${acceptEncoding}, ${value}`;
     if (HOP_BY_HOP.has(lower) || CREDENTIALS.has(lower) || OWN.has(lower) || dropped.has(lower)) continue;
-    if (isGatewayHeader(lower) || value.includes(keyText)) continue;
+    if (isGatewayHeader(lower) || ABOUT_THE_CALLER.test(lower) || holdsApiKey(value)) continue;
     headers.push(name, value);
   }
   headers.push('Accept-Encoding', readableEncodings(acceptEncoding));
@@ -104,11 +142,12 @@ export function downstreamHeaders(
 ): string[] {
   const pairs = rawHeaders.map((part) => part.toString('latin1'));
   const dropped = connectionOptions(pairs);
+  const secret = providerKey.length >= MIN_SECRET_LENGTH;
   const headers: string[] = [];
   for (let index = 0; index + 1 < pairs.length; index += 2) {
     const lower = pairs[index]!.toLowerCase();
     if (HOP_BY_HOP.has(lower) || dropped.has(lower) || lower === 'x-gateway-request-id') continue;
-    if (pairs[index + 1]!.includes(providerKey)) continue;
+    if (secret && pairs[index + 1]!.includes(providerKey)) continue;
     headers.push(pairs[index]!, pairs[index + 1]!);
   }
   headers.push('X-Gateway-Request-Id', requestId);
@@ -136,14 +175,14 @@ const KEPT_HEADERS = [
 ];
 const MAX_KEPT_CHARACTERS = 200;
 
-/** The few request headers worth seeing in a request's detail; none of them can hold a key. */
+/** The few request headers worth seeing in a request's detail, unless somebody put a key there. */
 export function keptHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
 ): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const name of KEPT_HEADERS) {
     const value = headers[name];
-    if (typeof value === 'string') kept[name] = value.slice(0, MAX_KEPT_CHARACTERS);
+    if (typeof value === 'string' && !holdsApiKey(value)) kept[name] = value.slice(0, MAX_KEPT_CHARACTERS);
   }
   return kept;
 }

@@ -6,8 +6,6 @@ import type { KeyFacts, Snapshots, TenantSnapshot } from './snapshot.ts';
 export interface Caller {
   tenant: TenantSnapshot;
   key: KeyFacts;
-  /** As it was sent, so that it can be kept from going anywhere else. */
-  keyText: string;
 }
 
 /** Working out the same key's checksum and hash again for every request would be the dearest part of it. */
@@ -31,7 +29,7 @@ export async function identify(snapshots: Snapshots, keyText: string | null): Pr
   const found = snapshots.peekKey(parsed) ?? (await snapshots.findKey(parsed));
   switch (found.kind) {
     case 'known':
-      return { tenant: found.tenant, key: found.key, keyText };
+      return { tenant: found.tenant, key: found.key };
     case 'unknown':
       return refuse('invalid_token');
     case 'unavailable':

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { join } from 'node:path';
 import type { Logger } from '../adapters/log.ts';
+import type { Metrics } from '../adapters/metrics.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
 import { deleteLeasesOfNode } from '../store/leases.ts';
@@ -10,6 +11,7 @@ import type { ProxyParts } from './handle.ts';
 import { Ingest } from './ingest.ts';
 import { Journal } from './journal/journal.ts';
 import { findInterrupted } from './journal/replay.ts';
+import { claimJournal } from './journal/slots.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { recordInterrupted } from './meter.ts';
 import { ModelWatch } from './model-watch.ts';
@@ -27,19 +29,28 @@ const SETTLE_MS = 5_000;
 
 export interface DataPlaneOptions {
   config: Config;
+  journalSlot: number;
   databaseUrl: string;
   /** For the ingest alone, so that a busy API cannot starve it. */
   database: Database;
   snapshots: Snapshots;
   ledgerSecret: string;
+  metrics: Metrics;
   /** Told after every batch that was written. */
   onRecorded: () => void;
   log: Logger;
   nowMs: () => number;
 }
 
+export interface DataPlaneStatus {
+  requestsInFlight: number;
+  journal: { bytes: number; writable: boolean };
+  ingest: { lagMs: number | null; lastError: string | null };
+}
+
 export interface DataPlane {
   server: Server;
+  status(): DataPlaneStatus;
   /** Once the schema is there: the price book, what an earlier run left behind, and the way into the database. */
   start(): Promise<void>;
   /** Lets requests in flight end, then writes everything down. */
@@ -49,7 +60,7 @@ export interface DataPlane {
 /** The proxy of one process: its server, its journal, and what carries the journal on. */
 export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlane> {
   const { config, log, snapshots } = options;
-  const directory = join(config.dataDir, 'journal');
+  const directory = claimJournal(join(config.dataDir, 'journal'), options.journalSlot, config.workers);
   const interrupted = await findInterrupted(directory, log);
   const journal = new Journal({ directory, maxBytes: config.journalMaxBytes, log });
   const upstreams = openUpstreams(config.upstreamUrls, config.upstreamTimeoutMs);
@@ -93,6 +104,7 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
     maxBodyBytes: config.maxBodyBytes,
     drainOnAbort: config.onClientAbort === 'drain',
     draining: () => draining,
+    metrics: options.metrics,
     nowMs: options.nowMs,
     log,
   };
@@ -100,6 +112,11 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
   let started = false;
   return {
     server,
+    status: () => ({
+      requestsInFlight: inFlight(),
+      journal: { bytes: journal.bytes, writable: journal.writable },
+      ingest: { lagMs: ingest.lagMs(performance.now()), lastError: ingest.lastError },
+    }),
     async start() {
       await snapshots.refreshPrices();
       for (const request of interrupted) await journal.end(recordInterrupted(request, snapshots.prices));

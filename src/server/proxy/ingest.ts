@@ -69,6 +69,7 @@ export class Ingest {
   #woken = false;
   #running: Promise<void> | null = null;
   #lastError: string | null = null;
+  #behindSinceMs: number | null = null;
   #markCaughtUp: () => void = () => {};
   /** Everything that was in the journal when it was opened is in the database. */
   readonly caughtUp = new Promise<void>((resolve) => {
@@ -97,7 +98,13 @@ export class Ingest {
     await this.#running;
   }
 
+  /** How long the oldest record has waited that is not in the database yet; null when there is none. */
+  lagMs(nowMs: number): number | null {
+    return this.#behindSinceMs === null ? null : nowMs - this.#behindSinceMs;
+  }
+
   #nudge(): void {
+    this.#behindSinceMs ??= performance.now();
     this.#woken = true;
     this.#wake();
   }
@@ -112,6 +119,7 @@ export class Ingest {
         if (records.length < MAX_BATCH_RECORDS && !this.#stopping) await sleep(GATHER_MS);
         continue;
       }
+      this.#behindSinceMs = null;
       this.#markCaughtUp();
       if (this.#stopping) return;
       await this.#sleepUntilWoken();

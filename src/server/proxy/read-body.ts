@@ -15,8 +15,10 @@ export function readBody(
   const declared = request.headers['content-length'];
   if (declared === undefined && request.headers['transfer-encoding'] === undefined)
     return Promise.resolve(EMPTY);
-  if (declared !== undefined && Number(declared) > maxBytes)
-    return Promise.resolve(tooLarge(response, maxBytes));
+  if (declared !== undefined && Number(declared) > maxBytes) return Promise.resolve(tooLarge(maxBytes));
+  // It left while its key was looked up: none of the events below would come any more.
+  if (request.destroyed) return Promise.resolve(null);
+  if (request.headers.expect !== undefined && request.httpVersion === '1.1') response.writeContinue();
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -24,7 +26,7 @@ export function readBody(
       bytes += chunk.length;
       if (bytes > maxBytes) {
         request.removeAllListeners('data').pause();
-        resolve(tooLarge(response, maxBytes));
+        resolve(tooLarge(maxBytes));
       } else chunks.push(chunk);
     });
     request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes)));
@@ -33,8 +35,6 @@ export function readBody(
   });
 }
 
-/** What is left of the body is not read; the connection cannot carry another request. */
-function tooLarge(response: ServerResponse, maxBytes: number): Refusal {
-  response.setHeader('connection', 'close');
+function tooLarge(maxBytes: number): Refusal {
   return refuse('payload_too_large', `The body is larger than the ${maxBytes} bytes this gateway accepts.`);
 }

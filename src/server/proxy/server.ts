@@ -1,10 +1,16 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import type { Duplex } from 'node:stream';
 import { v7 as uuidv7 } from 'uuid';
-import { type ERRORS, refuse } from '../../contract/errors.ts';
+import { type ErrorCause, refuse } from '../../contract/errors.ts';
 import { handle, type ProxyParts } from './handle.ts';
 import { JournalUnavailable } from './journal/journal.ts';
-import { sendRefusal } from './refusal.ts';
+import { refusalHeaders, sendRefusal } from './refusal.ts';
 
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -13,8 +19,31 @@ const KEEP_ALIVE_MS = 65_000;
 const CONNECTIONS_CHECK_MS = 2_000;
 const MAX_HEADER_BYTES = 64 * 1024;
 
+const CLIENT_ERRORS: Readonly<Record<string, ErrorCause>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_many',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+};
+
 export function createProxyServer(parts: ProxyParts): { server: Server; inFlight: () => number } {
   let inFlight = 0;
+  const answering = new WeakMap<Duplex, number>();
+  const receive = (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    answering.set(socket, (answering.get(socket) ?? 0) + 1);
+    response.once('close', () => answering.set(socket, (answering.get(socket) ?? 0) - 1));
+    if (request.url === '/health') return answerHealth(parts, response);
+    inFlight += 1;
+    handle(parts, request, response)
+      .catch((fault: unknown) => endFault(parts, fault, request, response))
+      .finally(() => {
+        inFlight -= 1;
+      });
+  };
+  // Bytes of ours in the middle of another answer on the same connection would become part of it.
+  const refuseRaw = (socket: Duplex, cause: ErrorCause) => {
+    if (!socket.writable || (answering.get(socket) ?? 0) > 0) return socket.destroy();
+    socket.end(rawRefusal(cause));
+  };
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -24,23 +53,17 @@ export function createProxyServer(parts: ProxyParts): { server: Server; inFlight
       maxHeaderSize: MAX_HEADER_BYTES,
       noDelay: true,
     },
-    (request, response) => {
-      if (request.url === '/health') return answerHealth(parts, response);
-      inFlight += 1;
-      handle(parts, request, response)
-        .catch((fault: unknown) => endFault(parts, fault, request, response))
-        .finally(() => {
-          inFlight -= 1;
-        });
-    },
+    receive,
   );
+  // Whether a body is wanted is for us to say, once the key and the size have been looked at.
+  server.on('checkContinue', receive);
   // Node would hide the headers past its own limit from us and count the request as a good one.
   server.maxHeadersCount = 0;
   server.on('upgrade', (_request, socket: Duplex) => refuseRaw(socket, 'upgrade_not_supported'));
   server.on('connect', (_request, socket: Duplex) => refuseRaw(socket, 'method_not_allowed'));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy();
-    refuseRaw(socket, error.code === 'HPE_HEADER_OVERFLOW' ? 'headers_too_many' : 'invalid_body');
+    if (error.code === 'ECONNRESET') return socket.destroy();
+    refuseRaw(socket, CLIENT_ERRORS[error.code ?? ''] ?? 'invalid_request');
   });
   return { server, inFlight: () => inFlight };
 }
@@ -65,11 +88,12 @@ function endFault(
   sendRefusal(response, refuse(unavailable ? 'unavailable' : 'internal_error'), uuidv7());
 }
 
-function refuseRaw(socket: Duplex, cause: keyof typeof ERRORS): void {
+function rawRefusal(cause: ErrorCause): string {
   const refusal = refuse(cause);
   const body = JSON.stringify(refusal.body);
-  socket.end(
-    `HTTP/1.1 ${refusal.status} ${cause}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Gateway-Request-Id: ${uuidv7()}\r\nConnection: close\r\n\r\n${body}`,
+  const headers = refusalHeaders(refusal, uuidv7()).map(([name, value]) => `${name}: ${value}\r\n`);
+  return (
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `Content-Length: ${Buffer.byteLength(body)}\r\n${headers.join('')}Connection: close\r\n\r\n${body}`
   );
 }

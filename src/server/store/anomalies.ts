@@ -3,7 +3,11 @@ import type { AnomalyDimension } from '../domain/anomalies.ts';
 import type { Db } from './database.ts';
 
 /** Active tenants who spent at least so much in one of the hours from `sinceHour` on. */
-export async function listTenantsWithSpend(db: Db, sinceHour: Date, floorMicrodollars: number): Promise<string[]> {
+export async function listTenantsWithSpend(
+  db: Db,
+  sinceHour: Date,
+  floorMicrodollars: number,
+): Promise<string[]> {
   const rows = await db.query<{ tenant_id: string }>(sql`
     select tenant_id
       from tenants
@@ -25,7 +29,11 @@ export interface SpendRow {
 }
 
 /** What the tenant, each team, service and model spent in these hours. */
-export async function listSpendOfHours(db: Db, tenantId: string, hours: readonly Date[]): Promise<SpendRow[]> {
+export async function listSpendOfHours(
+  db: Db,
+  tenantId: string,
+  hours: readonly Date[],
+): Promise<SpendRow[]> {
   return db.query<SpendRow>(sql`
     select case when grouping(team_id) = 0 then 'team'
                 when grouping(service_name) = 0 then 'service'

@@ -49,6 +49,7 @@ export async function ensureChargedPeriods(db: Db, charges: readonly BudgetCharg
 
 export interface ChargedBudget {
   budget_id: string;
+  period_start: Date;
   committed_microdollars: number;
   limit_microdollars: number;
   team_name: string | null;
@@ -68,7 +69,7 @@ export async function chargeBudgets(
       join budgets budget on budget.tenant_id = charge.tenant_id and budget.id = charge.budget_id
      where counted.tenant_id = charge.tenant_id and counted.budget_id = charge.budget_id
        and counted.period_start = charge.period_start
-    returning counted.budget_id, counted.committed_microdollars,
+    returning counted.budget_id, counted.period_start, counted.committed_microdollars,
               budget.amount_microdollars + coalesce((
                 select sum(extra_microdollars) from budget_approvals grants
                  where grants.tenant_id = budget.tenant_id and grants.budget_id = budget.id

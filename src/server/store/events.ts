@@ -4,9 +4,6 @@ import type { ALERT_EVENT_TYPES } from '../../contract/webhooks.ts';
 import type { Db } from './database.ts';
 import { addJob } from './jobs.ts';
 
-/** Hears `{"tenant_id", "event_id"}` for every event that is delivered; more than once in rare cases. */
-export const EVENTS_CHANNEL = 'gateway_events';
-
 /** Everything that is told to the outside; `alert.all` is a wish of subscribers, never an event. */
 export type EventType = (typeof ALERT_EVENT_TYPES)[number] | 'webhook.test';
 
@@ -50,20 +47,15 @@ export async function findEvent(db: Db, tenantId: string, id: string): Promise<E
 }
 
 /**
- * Marks an event as taken to its receivers and tells whoever listens. Null when that was done: the row's lock
- * makes a second job wait for the first one's outcome.
+ * Marks an event as taken to its receivers. Null when that was done: the row's lock makes a second job wait for
+ * the first one's outcome.
  */
 export async function takeEventForDelivery(db: Db, tenantId: string, id: string): Promise<EventRow | null> {
   const rows = await db.query<EventRow>(sql`
     update events set fanned_out_at = now()
      where tenant_id = ${tenantId} and id = ${id} and fanned_out_at is null
     returning id, type, data, created_at`);
-  const event = rows[0];
-  if (!event) return null;
-  await db.query(
-    sql`select pg_notify(${EVENTS_CHANNEL}, ${JSON.stringify({ tenant_id: tenantId, event_id: id })})`,
-  );
-  return event;
+  return rows[0] ?? null;
 }
 
 /** How many alerts of the hour before this one were told already. */

@@ -105,41 +105,61 @@ export async function replaceFindings(
         where standing.dismissed_at is null`);
 }
 
-/** The hours of a period that are not summed yet, or were before they were complete; oldest first. */
-export async function listUnsummedHours(db: Db, period: { from: Date; to: Date }): Promise<Date[]> {
-  const rows = await db.query<{ hour: Date }>(sql`
-    select hour
-      from generate_series(date_trunc('hour', ${period.from}::timestamptz, 'UTC'), ${period.to}::timestamptz,
-                           interval '1 hour') hour
-      left join savings_hours summed using (hour)
-     where summed_at is null or summed_at < hour + interval '1 hour' + ${HOUR_SETTLES_AFTER}::interval
-     order by hour`);
-  return rows.map((row) => row.hour);
+/** A span of whole hours, the end excluded. */
+export interface HourSpan {
+  from: Date;
+  to: Date;
 }
 
 /**
- * Sums one hour of the request log by trait, for every tenant, in place of what was summed of it before.
+ * The hours of a period that are not summed yet, or were before they were complete; oldest first, each with about
+ * how many requests it has.
  */
-export async function sumHour(db: Db, hour: Date, summedAt: Date): Promise<void> {
-  // Locks the hour: of two analyses at once, the second sums it again after the first.
+export async function listUnsummedHours(
+  db: Db,
+  period: HourSpan,
+): Promise<Array<{ hour: Date; requests: number }>> {
+  return db.query<{ hour: Date; requests: number }>(sql`
+    with busy as (
+      select day, sum(requests) / 24 as requests from usage_daily
+       where day >= (${period.from}::timestamptz at time zone 'UTC')::date
+       group by day
+    )
+    select hour, coalesce(ceil(busy.requests), 0)::bigint as requests
+      from generate_series(${period.from}::timestamptz, ${period.to}::timestamptz, interval '1 hour') hour
+      left join savings_hours summed using (hour)
+      left join busy on busy.day = (hour at time zone 'UTC')::date
+     where summed_at is null or summed_at < hour + interval '1 hour' + ${HOUR_SETTLES_AFTER}::interval
+     order by hour`);
+}
+
+/**
+ * Sums some hours of the request log by trait, for every tenant, in place of what was summed of them before.
+ */
+export async function sumHours(db: Db, span: HourSpan, summedAt: Date): Promise<void> {
+  // Locks the hours: of two analyses at once, the second sums them again after the first.
   await db.query(sql`
-    insert into savings_hours (hour, summed_at) values (${hour}, ${summedAt})
+    insert into savings_hours (hour, summed_at)
+    select hour, ${summedAt}
+      from generate_series(${span.from}::timestamptz, ${span.to}::timestamptz - interval '1 hour', interval '1 hour') hour
         on conflict (hour) do update set summed_at = excluded.summed_at`);
-  await db.query(sql`delete from savings_traits where hour = ${hour}`);
+  await db.query(sql`delete from savings_traits where hour >= ${span.from} and hour < ${span.to}`);
+  // The rows of a span are sorted three times over; this keeps that in memory.
+  await db.query(sql`set local work_mem = '64MB'`);
   await db.query(sql`
     with active as (
       select distinct tenant_id from usage_months
-       where month between date_trunc('month', ${hour}::timestamptz at time zone 'UTC' - interval '1 hour')
-                       and date_trunc('month', ${hour}::timestamptz at time zone 'UTC' + interval '2 hours')
+       where month between date_trunc('month', ${span.from}::timestamptz at time zone 'UTC' - interval '1 hour')
+                       and date_trunc('month', ${span.to}::timestamptz at time zone 'UTC' + interval '1 hour')
     ),
-    request as (${requestsAround(hour)}),
+    request as materialized (${requestsAround(span)}),
     spaced as (${SPACED}),
-    judged as (${judgedWithin(hour)})
+    judged as materialized (${judgedWithin(span)})
     insert into savings_traits (
       tenant_id, hour, provider, model_id, service_name, trait, requests, cost_microdollars, tokens_fresh,
       tokens_cached, tokens_written_5m, tokens_written_1h, tokens_output, repeats, repeats_cost_microdollars,
       repeats_tokens, firsts_tokens)
-    select tenant_id, ${hour}::timestamptz, provider, model_id, service_name, trait, count(*), sum(cost_microdollars),
+    select tenant_id, hour, provider, model_id, service_name, trait, count(*), sum(cost_microdollars),
            sum(fresh), sum(cached), sum(written_5m), sum(written_1h), sum(tokens_output),
            count(*) filter (where repeat), coalesce(sum(cost_microdollars) filter (where repeat), 0),
            sum(read_tokens), sum(write_tokens)
@@ -155,41 +175,41 @@ export async function sumHour(db: Db, hour: Date, summedAt: Date): Promise<void>
        ('duplicate', repeats_prompt or is_repeated, repeats_prompt, 0, 0)
      ) as kind (trait, holds, repeat, read_tokens, write_tokens)
      where holds
-     group by tenant_id, provider, model_id, service_name, trait`);
+     group by tenant_id, hour, provider, model_id, service_name, trait`);
 }
 
 /**
- * Each tenant's requests are found by the primary key, with some minutes on both sides of the hour, so that a
+ * Each tenant's requests are found by the primary key, with some minutes on both sides of the span, so that a
  * repetition across its bounds is seen.
  */
-function requestsAround(hour: Date): Sql {
+function requestsAround(span: HourSpan): Sql {
   return sql`
-      select logged.*, models.provider, models.model_id
+      select logged.*, models.id as model, models.provider, models.model_id
         from active
        cross join lateral (
          select tenant_id, id, created_at, coalesce(service_name, '') as service_name, cost_microdollars, stream,
                 price_id, prompt_fingerprint, prefix_fingerprint, long_prefix_fingerprint,
-                (usage ->> 'input')::bigint as fresh,
-                (usage ->> 'cached_read')::bigint as cached,
-                (usage ->> 'cache_write_5m')::bigint as written_5m,
-                (usage ->> 'cache_write_1h')::bigint as written_1h,
+                input as fresh, cached_read as cached, cache_write_5m as written_5m, cache_write_1h as written_1h,
                 tokens_output,
-                service_tier is null
-                  and (usage ->> 'audio_input')::bigint + (usage ->> 'image_input')::bigint
-                    + (usage ->> 'audio_output')::bigint + (usage ->> 'image_output')::bigint
-                    + (usage ->> 'citation')::bigint + (usage ->> 'audio_milliseconds')::bigint
-                    + (usage ->> 'web_searches')::bigint = 0
-                  and usage ->> 'search_context' is null as plain
+                service_tier is null and audio_input + image_input + audio_output + image_output + citation
+                  + audio_milliseconds + web_searches = 0 and search_context is null as plain
            from requests
+          cross join lateral jsonb_to_record(usage) as counted (
+            input bigint, cached_read bigint, cache_write_5m bigint, cache_write_1h bigint, audio_input bigint,
+            image_input bigint, audio_output bigint, image_output bigint, citation bigint,
+            audio_milliseconds bigint, web_searches bigint, search_context text)
           where requests.tenant_id = active.tenant_id
-            and id >= first_id_at(${hour}::timestamptz - make_interval(mins => ${DUPLICATE_WINDOW_MINUTES}))
-            and id < first_id_at(${hour}::timestamptz + make_interval(hours => 1, mins => ${DUPLICATE_WINDOW_MINUTES}))
+            and id >= first_id_at(${span.from}::timestamptz - make_interval(mins => ${DUPLICATE_WINDOW_MINUTES}))
+            and id < first_id_at(${span.to}::timestamptz + make_interval(mins => ${DUPLICATE_WINDOW_MINUTES}))
             and cost_status = 'priced' and status_code between 200 and 299) logged
         join prices on prices.id = logged.price_id
         join models on models.id = prices.model`;
 }
 
-/** How long before and after each request the same prompt, or the same beginning, was sent. */
+/**
+ * How long before and after each request the same prompt, or the same beginning, was sent. The fingerprint stands
+ * first in the order, because its first bytes already tell two rows apart.
+ */
 const SPACED = sql`
       select request.*,
              created_at - lag(created_at) over same_prompt as after_prompt,
@@ -200,16 +220,17 @@ const SPACED = sql`
              lead(created_at) over same_long_prefix - created_at as before_long_prefix
         from request
       window same_prompt as (
-               partition by tenant_id, provider, model_id, service_name, prompt_fingerprint order by id),
+               partition by prompt_fingerprint, tenant_id, model, service_name order by id),
              same_prefix as (
-               partition by tenant_id, provider, model_id, service_name, prefix_fingerprint order by id),
+               partition by prefix_fingerprint, tenant_id, model, service_name order by id),
              same_long_prefix as (
-               partition by tenant_id, provider, model_id, service_name, long_prefix_fingerprint order by id)`;
+               partition by long_prefix_fingerprint, tenant_id, model, service_name order by id)`;
 
-/** What each request of the hour could have read from a cache, or should have written for a later one. */
-function judgedWithin(hour: Date): Sql {
+/** What each request of the span could have read from a cache, or should have written for a later one. */
+function judgedWithin(span: HourSpan): Sql {
   return sql`
       select *,
+             date_trunc('hour', created_at, 'UTC') as hour,
              prompt_fingerprint is not null and coalesce(after_prompt <= duplicate_window, false) as repeats_prompt,
              prompt_fingerprint is not null and coalesce(before_prompt <= duplicate_window, false) as is_repeated,
              cached + written_5m + written_1h = 0 as uncached,
@@ -226,12 +247,12 @@ function judgedWithin(hour: Date): Sql {
         from spaced
        cross join (select make_interval(mins => ${CACHE_LIFETIME_MINUTES}) as cache_lifetime,
                           make_interval(mins => ${DUPLICATE_WINDOW_MINUTES}) as duplicate_window) spans
-       where created_at >= ${hour}::timestamptz and created_at < ${hour}::timestamptz + interval '1 hour'`;
+       where created_at >= ${span.from} and created_at < ${span.to}`;
 }
 
-export async function listTenantsWithTraits(db: Db, period: { from: Date; to: Date }): Promise<string[]> {
+export async function listTenantsWithTraits(db: Db, from: Date): Promise<string[]> {
   const rows = await db.query<{ tenant_id: string }>(sql`
-    select tenant_id from savings_traits where hour >= date_trunc('hour', ${period.from}::timestamptz, 'UTC')
+    select tenant_id from savings_traits where hour >= ${from}
      union
     select tenant_id from savings_findings where dismissed_at is null
      order by tenant_id`);
@@ -253,16 +274,12 @@ export async function sumTraits(db: Db, tenantId: string, from: Date): Promise<T
            sum(repeats_tokens)::bigint as repeats_tokens,
            sum(firsts_tokens)::bigint as firsts_tokens
       from savings_traits
-     where tenant_id = ${tenantId} and hour >= date_trunc('hour', ${from}::timestamptz, 'UTC')
+     where tenant_id = ${tenantId} and hour >= ${from}
      group by provider, model_id, service_name, trait
      order by provider, model_id, service_name, trait`);
 }
 
 export async function deleteOldTraits(db: Db, before: Date): Promise<void> {
-  await db.query(
-    sql`delete from savings_traits where hour < date_trunc('hour', ${before}::timestamptz, 'UTC')`,
-  );
-  await db.query(
-    sql`delete from savings_hours where hour < date_trunc('hour', ${before}::timestamptz, 'UTC')`,
-  );
+  await db.query(sql`delete from savings_traits where hour < ${before}`);
+  await db.query(sql`delete from savings_hours where hour < ${before}`);
 }

@@ -1,0 +1,94 @@
+import { useState } from 'react';
+import { downloadCsv, type RowOf, useApi } from '../api.ts';
+import { Badge } from '../ui/Badge.tsx';
+import { Button } from '../ui/Button.tsx';
+import { Card } from '../ui/Card.tsx';
+import { EmptyState } from '../ui/EmptyState.tsx';
+import { Field, Select } from '../ui/Field.tsx';
+import { Loaded } from '../ui/Loaded.tsx';
+import { Page } from '../ui/Page.tsx';
+import { Pager } from '../ui/Pager.tsx';
+import { RangePicker } from '../ui/RangePicker.tsx';
+import { type Column, Table } from '../ui/Table.tsx';
+import { Time } from '../ui/Time.tsx';
+import { showToast } from '../ui/Toast.tsx';
+import { usePaging, useRange, useUrlState } from '../url-state.ts';
+
+type Entry = RowOf<'listAudit'>;
+
+const ACTORS = ['user', 'operator', 'system'];
+
+export function AuditPage() {
+  const { from, to } = useRange();
+  const [{ actor, action }, set] = useUrlState();
+  const { limit, offset } = usePaging();
+  const filters = { from, to, ...(actor && { actor_type: actor }), ...(action && { action }) };
+  const entries = useApi('listAudit', { query: { ...filters, limit, offset } }, { placeholderData: (before) => before });
+  const [busy, setBusy] = useState(false);
+  const save = async () => {
+    setBusy(true);
+    try {
+      await downloadCsv('listAudit', { query: filters });
+    } catch (error) {
+      showToast((error as Error).message, 'bad');
+    }
+    setBusy(false);
+  };
+  return (
+    <Page
+      title="Audit"
+      note="Who did what, when and from where. Written in the same transaction as the change itself."
+      actions={
+        <>
+          <Field bare label="Action" placeholder="Action, e.g. api_key.created" className="w-56" key={action} defaultValue={action} onBlur={({ target }) => set({ action: target.value, page: undefined })} onKeyDown={(event) => event.key === 'Enter' && set({ action: event.currentTarget.value, page: undefined })} />
+          <Select bare label="Actor" value={actor ?? ''} choices={[{ value: '', label: 'Any actor' }, ...ACTORS.map((value) => ({ value, label: value }))]} onChange={({ target }) => set({ actor: target.value, page: undefined })} />
+          <RangePicker />
+          <Button busy={busy} onClick={save}>
+            Download CSV
+          </Button>
+        </>
+      }
+    >
+      <Card>
+        <Loaded query={entries}>
+          {(data) => (
+            <>
+              <EntryTable rows={data.data} />
+              <Pager {...data} />
+            </>
+          )}
+        </Loaded>
+      </Card>
+    </Page>
+  );
+}
+
+function EntryTable({ rows }: { rows: readonly Entry[] }) {
+  const columns: Column<Entry>[] = [
+    { head: 'Time', cell: (row) => <Time at={row.created_at} shape="second" /> },
+    { head: 'Action', cell: (row) => <code className="font-mono">{row.action}</code> },
+    {
+      head: 'By',
+      cell: (row) => (
+        <>
+          <Badge>{row.actor_type}</Badge> <span className="max-sm:hidden">{row.actor_id}</span>
+        </>
+      ),
+    },
+    { head: 'From', from: 'lg', cell: (row) => <span className="text-muted tabular-nums">{row.ip_address ?? '–'}</span> },
+    { head: 'On', from: 'md', cell: (row) => (row.resource_type ? <span className="text-muted" title={row.resource_id ?? undefined}>{row.resource_type.replaceAll('_', ' ')}</span> : '–') },
+    { head: 'Details', from: 'md', cell: (row) => <Details details={row.details} /> },
+  ];
+  return <Table label="Audit entries" columns={columns} rows={rows} rowKey={(row) => row.id} empty={<EmptyState title="No entries match">Widen the range or clear a filter.</EmptyState>} />;
+}
+
+function Details({ details }: { details: Entry['details'] }) {
+  const entries = Object.entries(details);
+  if (entries.length === 0) return <span className="text-faint">–</span>;
+  const text = entries.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', ');
+  return (
+    <span className="block max-w-md truncate text-muted" title={text}>
+      {text}
+    </span>
+  );
+}

@@ -1,0 +1,146 @@
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually, type Gateway, startGateway } from '../harness.ts';
+import { BUNDLE, buildClient, type Cli, makeCli } from './gw.ts';
+
+/** A machine without a network and without leftovers of earlier installs. */
+const OFFLINE = ['--offline', '--no-audit', '--no-fund', '--loglevel', 'error'];
+const hasScript = spawnSync('script', ['--version']).status === 0;
+
+let gateway: Gateway;
+let directory: string;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'gw-install-'));
+  gateway = await startGateway();
+});
+afterAll(async () => {
+  rmSync(directory, { recursive: true, force: true });
+  await gateway.stop();
+});
+
+describe('the packed client', () => {
+  test('installs globally from its tarball alone and works', async () => {
+    const tarball = buildClient('--pack', directory);
+    const prefix = join(directory, 'prefix');
+    execFileSync('npm', ['install', '--global', '--prefix', prefix, ...OFFLINE, tarball], { stdio: 'pipe' });
+    const installed = join(prefix, 'bin', 'gw');
+    const run = (...args: string[]) => execFileSync(installed, args, { encoding: 'utf8' });
+    const { version } = JSON.parse(
+      readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8'),
+    );
+    expect(run('--version')).toBe(`${version}\n`);
+    const { token } = await gateway.signUp();
+    const cli = makeCli(gateway, token);
+    expect((await cli.run(['teams', 'create', '--name', 'Platform'])).code).toBe(0);
+    const ran = await new Promise<string>((resolve, reject) => {
+      execFile(installed, ['--config', cli.config, 'teams', 'list'], (error, stdout) =>
+        error ? reject(error) : resolve(stdout),
+      );
+    });
+    expect(ran).toMatch(/^NAME +SLUG +COST CENTER +CREATED +ID\nPlatform /);
+    cli.remove();
+  });
+
+  test('is one small file without dependencies', () => {
+    expect(statSync(BUNDLE).size).toBeLessThan(500_000);
+    expect(existsSync(join(directory, 'prefix', 'lib', 'node_modules', 'gateway-cli', 'node_modules'))).toBe(
+      false,
+    );
+  });
+
+  test('adds little to what Node itself needs to start', () => {
+    const fastest = (args: string[]) => {
+      const times = Array.from({ length: 5 }, () => {
+        const startMs = performance.now();
+        execFileSync(process.execPath, args, { stdio: 'ignore' });
+        return performance.now() - startMs;
+      });
+      return Math.min(...times);
+    };
+    // Against bare Node, because the machine may be busy; alone it starts in well under 150 ms.
+    expect(fastest([BUNDLE, 'version']) - fastest(['-e', '0'])).toBeLessThan(150);
+  });
+});
+
+describe('doctor', () => {
+  let cli: Cli;
+  afterAll(() => cli.remove());
+
+  test('follows the way to a provider and says at each stop what to do next', async () => {
+    const tenant = await gateway.signUp({ email: 'ada@example.com' });
+    cli = makeCli(gateway);
+    const head = (text: string) => text.replace(/\d+ ms|\d\.\d s/g, '<time>');
+    const reached = `✓ API           ${gateway.apiUrl} answers in <time>, version 0.0.0-test\n✓ Proxy         ${gateway.proxyUrl} answers\n`;
+    const stranger = await cli.run(['doctor']);
+    expect({ ...stranger, stdout: head(stranger.stdout) }).toEqual({
+      code: 1,
+      stdout: `${reached}✗ Token         you are not logged in\n- Provider key  not checked\n- Metered call  not checked\n`,
+      stderr: 'Next: gw login\n',
+    });
+    expect((await cli.run(['login', '--email', tenant.email], `${tenant.password}\n`)).code).toBe(0);
+    const keyless = await cli.run(['doctor']);
+    expect({ ...keyless, stdout: head(keyless.stdout) }).toEqual({
+      code: 1,
+      stdout: `${reached}✓ Token         logged in as ada@example.com\n✗ Provider key  none is stored\n- Metered call  not checked\n`,
+      stderr: 'Next: gw providers add prov_a\n',
+    });
+    expect((await cli.run(['providers', 'add', 'prov_b'], 'sk-upstream\n')).code).toBe(0);
+    const well = await cli.run(['doctor']);
+    expect({ ...well, stdout: head(well.stdout) }).toEqual({
+      code: 0,
+      stdout: `${reached}✓ Token         logged in as ada@example.com\n✓ Provider key  stored for prov_b (Anthropic)\n✓ Metered call  prov_b answered 200 in <time>; logged, cost $0.00\n`,
+      stderr:
+        'Next: point your application at the proxy with a key of its own: gw keys create --name <name>\n',
+    });
+    const { json: keys } = await gateway.call('GET', '/v1/api-keys', { token: tenant.token });
+    expect(keys).toMatchObject([{ name: 'gw doctor', revoked_at: expect.any(String) }]);
+  });
+
+  test('tells a missing proxy and a kill switch apart', async () => {
+    const lost = await cli.run(['doctor', '--proxy-url', 'http://127.0.0.1:9', '--json']);
+    expect(lost.code).toBe(1);
+    expect(JSON.parse(lost.stdout)[1]).toEqual({
+      name: 'Proxy',
+      result: 'failed',
+      detail: expect.stringMatching(/^cannot reach http:\/\/127\.0\.0\.1:9: /),
+      next: 'say where the proxy is: gw doctor --proxy-url <url>, or "proxy_url" in the configuration',
+    });
+    expect((await cli.run(['kill', '--scope', 'all'])).code).toBe(0);
+    const killed = await cli.run(['doctor']);
+    expect(killed.stdout).toContain('✗ Metered call  prov_b answered 451 (killed)\n');
+    expect(killed.stderr).toBe('Next: gw kill list\n');
+  });
+});
+
+describe.runIf(hasScript)('in a real terminal', () => {
+  test('a password is asked for without being shown', async () => {
+    const tenant = await gateway.signUp({ email: 'eve@example.com' });
+    const cli = makeCli(gateway);
+    const command = `'${process.execPath}' '${BUNDLE}' --config '${cli.config}' --no-color login`;
+    const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
+      stdio: 'pipe',
+    });
+    let screen = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      screen += text;
+    });
+    const answer = async (question: string, keys: string) => {
+      await eventually(async () => {
+        if (!screen.endsWith(question)) throw new Error(`the screen shows ${JSON.stringify(screen)}`);
+      });
+      child.stdin.write(keys);
+    };
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+    await answer('E-mail: ', 'eve@example.com\r');
+    await answer('Password (hidden): ', `${tenant.password}\r`);
+    expect(await ended).toBe(0);
+    expect(screen.replaceAll('\r\n', '\n')).toBe(
+      `E-mail: eve@example.com\nPassword (hidden): \n✓ Logged in as eve@example.com at ${gateway.apiUrl} (plan free).\n`,
+    );
+    cli.remove();
+  });
+});
