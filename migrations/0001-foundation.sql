@@ -158,9 +158,9 @@ create table requests (
   usage_source text not null check (usage_source in ('provider', 'estimated', 'none')),
   cost_microdollars bigint not null check (cost_microdollars >= 0),
   cost_status text not null check (cost_status in ('priced', 'free', 'unpriced')),
-  cost_breakdown jsonb not null,
   price_id uuid,
   service_tier text,
+  region text,
   anomalies jsonb not null default '[]',
   interrupted boolean not null default false,
   latency_total_ms integer not null,
@@ -323,9 +323,9 @@ create table usage_months (
 -- seen. Forced, so that it binds the owner of the tables too. The settings are read once per statement (the
 -- inner selects), not once per row.
 
-create function acting_tenant() returns uuid language sql stable as
+create function acting_tenant() returns uuid language sql stable parallel safe as
   $$ select nullif(nullif(current_setting('gateway.tenant_id', true), 'system'), '')::uuid $$;
-create function acting_as_system() returns boolean language sql stable as
+create function acting_as_system() returns boolean language sql stable parallel safe as
   $$ select coalesce(current_setting('gateway.tenant_id', true), '') = 'system' $$;
 
 create procedure raise_tenant_wall(table_name text) language plpgsql as $$

@@ -97,16 +97,14 @@ async function readStream(
   session.host.signal.addEventListener('abort', stop, { once: true });
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        throw new ClientFault('the connection was cut', { cause: error });
+      });
       if (done) return;
       clearTimeout(watchdog);
       watchdog = setTimeout(stop, SILENCE_MS);
       parser.feed(decoder.decode(value, { stream: true }));
     }
-  } catch (error) {
-    // fetch reports a connection cut in the middle as a TypeError; anything else is a fault of ours.
-    if (error instanceof TypeError) throw new ClientFault('the connection was cut', { cause: error });
-    throw error;
   } finally {
     clearTimeout(watchdog);
     session.host.signal.removeEventListener('abort', stop);

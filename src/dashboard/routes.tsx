@@ -22,7 +22,7 @@ const root = createRootRoute({
       <Toasts />
     </>
   ),
-  errorComponent: ({ error }) => <ErrorState error={error} onRetry={() => location.reload()} />,
+  errorComponent: ({ error }) => <ErrorState error={error as Error} onRetry={() => location.reload()} />,
   notFoundComponent: NotFound,
 });
 

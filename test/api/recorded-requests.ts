@@ -92,7 +92,7 @@ function completed(tenantId: string, request: RecordedRequest): RequestRecord {
     usage_source: 'provider',
     cost_microdollars: 1_000,
     cost_status: 'priced',
-    cost_breakdown: [],
+    region: null,
     price_id: null,
     service_tier: null,
     anomalies: [],

@@ -158,6 +158,9 @@ describe('the export', () => {
 describe('one request', () => {
   test('is told in full', async () => {
     const other = await gw.signUp();
+    const [price] = await gw.sql<{ id: string }>(
+      `select prices.id from prices join models on models.id = prices.model where model_id = 'gpt-5'`,
+    );
     const [id] = await recordRequests(gw, other.tenantId, [
       {
         created_at: '2026-02-01T10:00:00.123Z',
@@ -166,15 +169,8 @@ describe('one request', () => {
         agent: 'planner',
         tags: { run: '7' },
         headers: { 'user-agent': 'curl' },
-        cost_breakdown: [
-          {
-            bucket: 'audio_seconds',
-            quantity: 1.5,
-            unit: 'seconds',
-            rate_usd: '0.0001',
-            cost_usd: '0.00015',
-          },
-        ],
+        price_id: price!.id,
+        cost_microdollars: 313,
         service_tier: 'flex',
         anomalies: ['clamped'],
         team_id: TEAM,
@@ -199,7 +195,7 @@ describe('one request', () => {
       method: 'POST',
       stream: false,
       environment: 'production',
-      cost_usd: '0.001000',
+      cost_usd: '0.000313',
       cost_status: 'priced',
       usage_source: 'provider',
       latency_first_byte_ms: 100,
@@ -211,9 +207,12 @@ describe('one request', () => {
       tags: { run: '7' },
       headers: { 'user-agent': 'curl' },
       usage: { input: 100, output: 50, cached_read: 0 },
-      cost_breakdown: [{ bucket: 'audio_seconds', quantity: 1.5 }],
+      cost_breakdown: [
+        { bucket: 'input', quantity: 100, unit: 'tokens', rate_usd: '0.625', cost_usd: '0.0000625' },
+        { bucket: 'output', quantity: 50, unit: 'tokens', rate_usd: '5', cost_usd: '0.00025' },
+      ],
       service_tier: 'flex',
-      price_id: null,
+      price_id: price!.id,
       interrupted: false,
       refusal: null,
       anomalies: ['clamped'],

@@ -1,3 +1,4 @@
+import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const PATIENCE_MS = 20_000;
@@ -11,7 +12,7 @@ export interface Received {
 
 export interface TailReader {
   status: number;
-  headers: Headers;
+  headers: IncomingMessage['headers'];
   received: Received[];
   /** The plain messages of one type. */
   of(type: string): Received[];
@@ -29,19 +30,22 @@ export async function openTail(
   token: string,
   options: { query?: string; lastEventId?: string } = {},
 ): Promise<TailReader> {
-  const stopping = new AbortController();
-  const response = await fetch(`${apiUrl}/v1/stream/tail${options.query ?? ''}`, {
-    headers: {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const headers = {
       authorization: `Bearer ${token}`,
       ...(options.lastEventId !== undefined && { 'last-event-id': options.lastEventId }),
-    },
-    signal: stopping.signal,
+    };
+    // A connection of its own: one that fetch opens and then has no use for holds up a server that stops.
+    get(`${apiUrl}/v1/stream/tail${options.query ?? ''}`, { agent: false, headers }, resolve).on(
+      'error',
+      reject,
+    );
   });
   const received: Received[] = [];
   const ended = read(response, received).catch(() => undefined);
   const of = (type: string) => received.filter(({ data }) => data.type === type);
   return {
-    status: response.status,
+    status: response.statusCode!,
     headers: response.headers,
     received,
     of,
@@ -55,14 +59,14 @@ export async function openTail(
       }
       return of(type);
     },
-    close: () => stopping.abort(),
+    close: () => response.destroy(),
   };
 }
 
-async function read(response: Response, received: Received[]): Promise<void> {
+async function read(response: IncomingMessage, received: Received[]): Promise<void> {
   const decoder = new TextDecoder();
   let rest = '';
-  for await (const chunk of response.body!) {
+  for await (const chunk of response) {
     rest += decoder.decode(chunk, { stream: true });
     const blocks = rest.split('\n\n');
     rest = blocks.pop()!;

@@ -1,4 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -140,6 +142,37 @@ describe('a terminal', () => {
     const terminal = openTerminal({ homeDir: home, columns: 200 });
     expect(await terminal.run('keys', 'list', '--no-color')).toBe(0);
     expect(terminal.stdout()).toContain('\ufffd31m\ufffdevil');
+  });
+});
+
+describe('waiting', () => {
+  let server: Server;
+  let url: string;
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      const isCsv = request.url?.includes('csv');
+      response.writeHead(200, { 'content-type': isCsv ? 'text/csv' : 'application/json' });
+      response.write(isCsv ? 'id\r\n' : '[');
+      setTimeout(() => response.end(isCsv ? '1\r\n' : ']'), 700);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => void server.close());
+
+  test('is shown after a moment and wiped away at the end', async () => {
+    const terminal = openTerminal({ homeDir: home });
+    expect(await terminal.run('--api-url', url, 'teams', 'list', '--json')).toBe(0);
+    expect(terminal.stdout()).toBe('[]\n');
+    expect(terminal.stderr()).toMatch(/^(\r\S+[⠋-⠿] waiting for the gateway)+\r\S+$/u);
+    expect(terminal.stderr().endsWith('\r\u001b[2K')).toBe(true);
+  });
+
+  test('for a file shows how much has come', async () => {
+    const terminal = openTerminal({ homeDir: home });
+    expect(await terminal.run('--api-url', url, 'usage', 'export')).toBe(0);
+    expect(terminal.stdout()).toBe('id\r\n1\r\n');
+    expect(terminal.stderr()).toContain(' receiving 4 B');
   });
 });
 

@@ -212,9 +212,9 @@ describe('the ledger', () => {
   test('that is broken on the server ends with 1', async () => {
     const other = await gateway.signUp();
     await recordRequests(gateway, other.tenantId, [{ created_at: '2026-01-01T00:00:00Z' }]);
-    await gateway.sql('alter table ledger disable trigger user');
-    await gateway.sql('update ledger set tokens_input = 7 where tenant_id = $1', [other.tenantId]);
-    await gateway.sql('alter table ledger enable trigger user');
+    await gateway.sql('alter table ledger_records disable trigger user');
+    await gateway.sql('update ledger_records set tokens_input = 7 where tenant_id = $1', [other.tenantId]);
+    await gateway.sql('alter table ledger_records enable trigger user');
     const cheated = makeCli(gateway, other.token);
     expect(await cheated.run(['ledger', 'verify'])).toEqual({
       code: 1,

@@ -24,7 +24,7 @@ const unpriced = (createdAt: string, overrides: Record<string, unknown> = {}) =>
   tokens_output: 100_000,
   cost_microdollars: 0,
   cost_status: 'unpriced' as const,
-  cost_breakdown: [],
+  region: null,
   price_id: null,
   reservations: [],
   ...overrides,

@@ -74,7 +74,11 @@ describe.each([1, 3])('on %i node(s)', (count) => {
     await gateway.logged(token, 600);
     await eventually(async () => {
       const { json } = await gateway.call('GET', `/v1/budgets/${made.json.id}`, { token });
-      expect(json).toMatchObject({ current_spend_microdollars: cost * admitted, reserved_microdollars: 0, utilization: 1 });
+      expect(json).toMatchObject({
+        current_spend_microdollars: cost * admitted,
+        reserved_microdollars: 0,
+        utilization: 1,
+      });
     });
     const { json: summary } = await gateway.call('GET', '/v1/usage/summary', { token });
     expect(summary.total_cost_microdollars).toBe(cost * admitted);

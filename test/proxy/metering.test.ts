@@ -15,7 +15,12 @@ test('a call is forwarded unchanged, metered to the microdollar, chained and vis
   expect(answer.status).toBe(200);
   await gateway.logged(token, 1);
   const { json: page } = await gateway.call('GET', '/v1/usage/requests', { token });
-  expect(page.data[0]).toMatchObject({ cost_microdollars: 41, tokens_input: 218, tokens_output: 13, cost_usd: '0.000041' });
+  expect(page.data[0]).toMatchObject({
+    cost_microdollars: 41,
+    tokens_input: 218,
+    tokens_output: 13,
+    cost_usd: '0.000041',
+  });
   const { json: verified } = await gateway.call('GET', '/v1/ledger/verify', { token });
   expect(verified).toMatchObject({ valid: true, records_checked: 1 });
 });

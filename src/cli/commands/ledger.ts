@@ -94,7 +94,7 @@ function verifyCommand(host: Host): Command {
 }
 
 async function verify(session: Session, options: VerifyOptions): Promise<void> {
-  const { out, client } = session;
+  const { out } = session;
   let verdict: ChainVerdict;
   if (options.file !== undefined) {
     if (options.fromSeq !== undefined || options.toSeq !== undefined) {
@@ -106,7 +106,7 @@ async function verify(session: Session, options: VerifyOptions): Promise<void> {
       ...(options.fromSeq !== undefined && { from_seq: options.fromSeq }),
       ...(options.toSeq !== undefined && { to_seq: options.toSeq }),
     };
-    verdict = await session.take(client.call('verifyLedger', { query }));
+    verdict = await session.take(session.client.call('verifyLedger', { query }));
   }
   if (session.json) out.json(verdict);
   else out.line(verdictText(session, verdict, options.file));

@@ -70,10 +70,14 @@ function isWanted(event: TailEvent, options: TailOptions): event is Shown {
 
 function lineOf(session: Session, event: Shown): string {
   const { colours, width } = session.out;
-  const time = colours.dim(event.created_at.slice(11, 19));
+  // A kill switch comes as an alert too, and as itself: without a title or a time of its own.
+  const alert: Partial<Extract<Shown, { type: 'alert' }>> = event.type === 'alert' ? event : {};
+  const createdAt = event.created_at ?? new Date(session.host.nowMs()).toISOString();
+  const time = colours.dim(createdAt.slice(11, 19));
   if (event.type === 'alert') {
-    const severity = paintSeverity(event.severity, event.severity, colours);
-    return `${time}  ${colours.bold('alert')}  ${severity}  ${showable(event.title)}`;
+    const severity = alert.severity ?? 'warning';
+    const title = showable(alert.title ?? event.alert_type.replaceAll('_', ' '));
+    return `${time}  ${colours.bold('alert')}  ${paintSeverity(severity, severity, colours)}  ${title}`;
   }
   const place = [event.team, event.service].filter((name) => name !== null).join('/') || '-';
   const status = String(event.status_code);

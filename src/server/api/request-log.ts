@@ -3,6 +3,9 @@ import { formatUsd } from '../../contract/money.ts';
 import { DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT } from '../../contract/operation.ts';
 import { MAX_EXPORT_ROWS, type usageOperations } from '../../contract/usage.ts';
 import { readDayRange } from '../domain/day-range.ts';
+import { type CostLine, costOf } from '../domain/pricing.ts';
+import type { ServedTerms } from '../domain/usage.ts';
+import { readStoredPrice } from '../store/prices.ts';
 import {
   findRequest,
   findRequestHours,
@@ -102,8 +105,17 @@ function requestRow(row: RequestLogRow) {
 }
 
 function requestDetail(row: RequestDetailRow) {
-  const { user_name: user, ...shown } = row;
-  return { ...shown, ...requestRow(row), user };
+  const { user_name: user, price, ...shown } = row;
+  return { ...shown, ...requestRow(row), user, usage: { ...row.usage }, cost_breakdown: costBreakdown(row) };
+}
+
+/** Worked out from what was stored, by the function that charged it: prices are never changed, only succeeded. */
+function costBreakdown(row: RequestDetailRow): CostLine[] {
+  if (!row.price) return [];
+  const terms = { tier: row.service_tier as ServedTerms['tier'], region: row.region };
+  const cost = costOf(readStoredPrice(row.price), row.usage, terms, row.created_at.getTime());
+  // An interrupted call is charged what it had reserved, which no bucket explains.
+  return cost.microdollars === row.cost_microdollars ? cost.breakdown : [];
 }
 
 /** The newest matches as a file, read while they are sent; requests that come meanwhile are not in it. */

@@ -33,8 +33,8 @@ export function digestMail(
   return {
     to,
     subject: `[Gateway] ${week}: ${spend}, ${change}`,
-    text: text({ name: line(digest.tenantName), week, spend, change, requests, sections, dashboardUrl }),
-    html: html({ name: line(digest.tenantName), week, spend, change, requests, sections, dashboardUrl }),
+    text: text({ name: plainLine(digest.tenantName), week, spend, change, requests, sections, dashboardUrl }),
+    html: html({ name: plainLine(digest.tenantName), week, spend, change, requests, sections, dashboardUrl }),
   };
 }
 
@@ -64,7 +64,7 @@ function shareLine(share: DigestShare, digest: Digest): Line {
   const percent =
     digest.costMicrodollars === 0 ? 0 : (share.costMicrodollars / digest.costMicrodollars) * 100;
   return {
-    name: cutText(line(share.name), MAX_NAME_CHARACTERS),
+    name: cutText(plainLine(share.name), MAX_NAME_CHARACTERS),
     figure: usd(share.costMicrodollars),
     aside: `${Math.round(percent)} %, ${share.requests.toLocaleString('en-US')} requests`,
   };
@@ -73,14 +73,14 @@ function shareLine(share: DigestShare, digest: Digest): Line {
 function budgetLine(budget: DigestBudget): Line {
   const percent = Math.floor((budget.spendMicrodollars / budget.limitMicrodollars) * 100);
   return {
-    name: cutText(line(budget.scope), MAX_NAME_CHARACTERS),
+    name: cutText(plainLine(budget.scope), MAX_NAME_CHARACTERS),
     figure: `${percent} %`,
     aside: `${usd(budget.spendMicrodollars)} of ${usd(budget.limitMicrodollars)} this ${budget.period}`,
   };
 }
 
 function sentenceLine(sentence: string): Line {
-  return { name: cutText(line(sentence), MAX_SENTENCE_CHARACTERS), figure: '', aside: '' };
+  return { name: cutText(plainLine(sentence), MAX_SENTENCE_CHARACTERS), figure: '', aside: '' };
 }
 
 interface Composed {
@@ -156,10 +156,6 @@ function sectionHtml({ title, lines, link }: Section): string {
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:0 0 28px">
 ${rows.join('\n')}
 </table>`;
-}
-
-function line(name: string): string {
-  return plainLine(name);
 }
 
 /** “9–15 Nov 2026”, “28 Sep – 4 Oct 2026”. */

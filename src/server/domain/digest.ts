@@ -26,7 +26,6 @@ export interface Digest {
   costMicrodollars: number;
   previousCostMicrodollars: number;
   requests: number;
-  previousRequests: number;
   topModels: readonly DigestShare[];
   topTeams: readonly DigestShare[];
   budgets: readonly DigestBudget[];

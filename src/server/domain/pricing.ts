@@ -55,7 +55,7 @@ export interface CostLine {
 export interface Cost {
   /** A safe integer, never negative. */
   microdollars: number;
-  breakdown: CostLine[];
+  readonly breakdown: CostLine[];
   /** True when a count or the total lay outside what can be held exactly and was brought to the bound. */
   clamped: boolean;
   /**
@@ -96,43 +96,67 @@ const FALLBACK_BUCKET: Record<Exclude<TokenBucket, 'input' | 'output'>, TokenBuc
   citation: 'output',
 };
 
+/** A summand before anybody wants to read it: rate and cost in the smallest units. */
+interface Summand {
+  bucket: string;
+  quantity: number;
+  unit: CostLine['unit'];
+  rate: bigint;
+  ratePlaces: number;
+  cost: bigint;
+}
+
 export function costOf(price: Price, reported: Usage, terms: ServedTerms, admittedAtMs: number): Cost {
   const { usage, clamped } = boundedUsage(reported);
-  const rates = ratesFor(price, usage);
-  const multiplier = multiplierFor(price, terms, admittedAtMs);
-  const breakdown: CostLine[] = [];
+  const summands = summandsOf(price, usage, multiplierFor(price, terms, admittedAtMs));
   let units = 0n;
-
-  for (const bucket of TOKEN_BUCKETS) {
-    const tokens = usage[bucket];
-    if (tokens === 0) continue;
-    const rate = rateOf(rates, bucket) * multiplier;
-    const cost = BigInt(tokens) * rate * MS_PER_SECOND;
-    units += cost;
-    const rateUsd = formatDecimal(rate, RATE_PLACES + COMBINED_PLACES);
-    breakdown.push(lineOf(bucket, tokens, 'tokens', rateUsd, cost));
-  }
-  if (usage.audio_milliseconds > 0 && price.per_second !== undefined) {
-    const rate = price.per_second * multiplier;
-    const cost = BigInt(usage.audio_milliseconds) * rate;
-    units += cost;
-    const rateUsd = formatDecimal(rate, PICODOLLAR_PLACES + COMBINED_PLACES);
-    breakdown.push(lineOf('audio_seconds', usage.audio_milliseconds / 1000, 'seconds', rateUsd, cost));
-  }
-  for (const { bucket, calls, fee } of feesFor(price, usage)) {
-    const cost = BigInt(calls) * fee * COMBINED_ONE * MS_PER_SECOND;
-    units += cost;
-    breakdown.push(lineOf(bucket, calls, 'calls', formatDecimal(fee, PICODOLLAR_PLACES), cost));
-  }
-
+  for (const { cost } of summands) units += cost;
   const total = (units * 2n + UNITS_PER_MICRODOLLAR) / (UNITS_PER_MICRODOLLAR * 2n);
   const tooLarge = total > MAX_MICRODOLLARS;
   return {
     microdollars: tooLarge ? Number.MAX_SAFE_INTEGER : Number(total),
-    breakdown,
+    // Written out only for a reader: every request is priced, few are looked at.
+    get breakdown() {
+      return summands.map(lineOf);
+    },
     clamped: clamped || tooLarge,
     unpriced: unpricedParts(price, usage, terms),
   };
+}
+
+function summandsOf(price: Price, usage: Usage, multiplier: bigint): Summand[] {
+  const rates = ratesFor(price, usage);
+  const summands: Summand[] = [];
+  for (const bucket of TOKEN_BUCKETS) {
+    const quantity = usage[bucket];
+    if (quantity === 0) continue;
+    const rate = rateOf(rates, bucket) * multiplier;
+    const cost = BigInt(quantity) * rate * MS_PER_SECOND;
+    summands.push({
+      bucket,
+      quantity,
+      unit: 'tokens',
+      rate,
+      ratePlaces: RATE_PLACES + COMBINED_PLACES,
+      cost,
+    });
+  }
+  if (usage.audio_milliseconds > 0 && price.per_second !== undefined) {
+    const rate = price.per_second * multiplier;
+    summands.push({
+      bucket: 'audio_seconds',
+      quantity: usage.audio_milliseconds / 1000,
+      unit: 'seconds',
+      rate,
+      ratePlaces: PICODOLLAR_PLACES + COMBINED_PLACES,
+      cost: BigInt(usage.audio_milliseconds) * rate,
+    });
+  }
+  for (const { bucket, calls, fee } of feesFor(price, usage)) {
+    const cost = BigInt(calls) * fee * COMBINED_ONE * MS_PER_SECOND;
+    summands.push({ bucket, quantity: calls, unit: 'calls', rate: fee, ratePlaces: PICODOLLAR_PLACES, cost });
+  }
+  return summands;
 }
 
 export function isPeak(peak: PeakHours, atMs: number): boolean {
@@ -203,12 +227,12 @@ function boundedUsage(reported: Usage): { usage: Usage; clamped: boolean } {
   return { usage, clamped };
 }
 
-function lineOf(
-  bucket: string,
-  quantity: number,
-  unit: CostLine['unit'],
-  rateUsd: string,
-  units: bigint,
-): CostLine {
-  return { bucket, quantity, unit, rate_usd: rateUsd, cost_usd: formatDecimal(units, COST_PLACES) };
+function lineOf({ bucket, quantity, unit, rate, ratePlaces, cost }: Summand): CostLine {
+  return {
+    bucket,
+    quantity,
+    unit,
+    rate_usd: formatDecimal(rate, ratePlaces),
+    cost_usd: formatDecimal(cost, COST_PLACES),
+  };
 }

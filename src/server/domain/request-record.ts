@@ -1,6 +1,5 @@
 import type { Provider } from '../../contract/providers.ts';
 import type { PromptFingerprints } from './fingerprint.ts';
-import type { CostLine } from './pricing.ts';
 import type { Usage } from './usage.ts';
 
 /** What is known of a proxied call when it is let through: written down before the provider hears of it. */
@@ -50,9 +49,10 @@ export interface RequestRecord extends Omit<AdmittedRequest, 'input_tokens_appro
   usage_source: 'provider' | 'estimated' | 'none';
   cost_microdollars: number;
   cost_status: 'priced' | 'free' | 'unpriced';
-  cost_breakdown: CostLine[];
   price_id: string | null;
   service_tier: string | null;
+  /** Where it was served, when that bears on the price. */
+  region: string | null;
   anomalies: string[];
   interrupted: boolean;
   latency_total_ms: number;

@@ -15,7 +15,8 @@ import { compileValidator, readQuery, type Validator } from './validate.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 60_000;
+/** An invoice of 200 MB has to come through in this time, read as it comes; everything else is small. */
+const REQUEST_TIMEOUT_MS = 300_000;
 const CONNECTIONS_CHECK_MS = 2_000;
 /** Said with every 429 that does not know better. */
 const RETRY_AFTER_SECONDS = 30;

@@ -99,14 +99,12 @@ function correctionOf(request: UnpricedRequest, book: PriceBook, nowMs: number):
   const find = (atMs: number) => findPrice(book, provider, model_requested, model_id, atMs);
   const found = find(admittedAtMs) ?? find(firstPriceMs(book, find(nowMs)?.priceId, admittedAtMs));
   if (!found) return null;
-  // Where it was served is not on record: a regional surcharge cannot be charged afterwards.
-  const terms = { tier: request.service_tier, region: null };
+  const terms = { tier: request.service_tier, region: request.region };
   const cost = costOf(found.price, request.usage, terms, admittedAtMs);
   return {
     tenant_id: request.tenant_id,
     id: request.id,
     cost_microdollars: cost.microdollars,
-    cost_breakdown: cost.breakdown,
     price_id: found.priceId,
     model_family: found.modelFamily,
     draft: {

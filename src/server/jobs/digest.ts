@@ -79,7 +79,6 @@ async function composeDigest(
     costMicrodollars: used.cost_microdollars,
     previousCostMicrodollars: usedBefore.cost_microdollars,
     requests: used.requests,
-    previousRequests: usedBefore.requests,
     topModels: models.rows.map((row) => share(row, row.name ?? 'unknown')),
     topTeams: await findTopTeams(db, tenantId, week),
     budgets: budgets.filter(isNearLimit).slice(0, MAX_BUDGETS).map(showBudget),

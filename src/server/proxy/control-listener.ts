@@ -25,6 +25,7 @@ export class ControlListener {
   #lastLookMs = Number.NEGATIVE_INFINITY;
   #stopped = false;
   #timer: NodeJS.Timeout | null = null;
+  #dueMs = 0;
   #looking: Promise<void> = Promise.resolve();
 
   constructor(parts: { url: string; snapshots: Snapshots; onRecall: (recall: Recall) => void; log: Logger }) {
@@ -46,9 +47,13 @@ export class ControlListener {
   }
 
   #schedule(afterMs: number): void {
-    if (this.#stopped) return;
+    const dueMs = performance.now() + afterMs;
+    // What was announced while a look was under way is not put off to the next ordinary one.
+    if (this.#stopped || (this.#timer && this.#dueMs <= dueMs)) return;
     if (this.#timer) clearTimeout(this.#timer);
+    this.#dueMs = dueMs;
     this.#timer = setTimeout(() => {
+      this.#timer = null;
       this.#looking = this.#looking.then(() => this.#look());
     }, afterMs);
   }
@@ -65,9 +70,11 @@ export class ControlListener {
       this.#schedule(LOOK_EVERY_MS);
     } catch (error) {
       this.#log.debug({ err: error }, 'the control listener lost its connection');
+      // A lost connection is replaced at once: the second is running. One that cannot be made waits a little.
+      const waitMs = this.#connection ? 0 : RECONNECT_AFTER_MS;
       this.#connection?.drop();
       this.#connection = null;
-      this.#schedule(RECONNECT_AFTER_MS);
+      this.#schedule(waitMs);
     }
   }
 

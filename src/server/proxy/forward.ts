@@ -6,6 +6,8 @@ import type { Upstream } from './upstreams.ts';
 
 /** How long the last event of a stream may be kept back when the upstream does not close after it. */
 const MAX_HELD_MS = 1_000;
+/** More than this after the last event is no end of a stream; it goes on at the client's pace. */
+const MAX_HELD_BYTES = 1024 * 1024;
 
 export interface Outgoing {
   method: string;
@@ -46,7 +48,7 @@ export type Exchange =
  */
 export function forward(upstream: Upstream, outgoing: Outgoing, options: PassageOptions): Promise<Exchange> {
   return new Promise((resolve) => {
-    const passage = new Passage(options, resolve);
+    const passage = new Passage(outgoing.method, options, resolve);
     upstream.pool.dispatch(
       {
         method: outgoing.method as Dispatcher.HttpMethod,
@@ -60,6 +62,7 @@ export function forward(upstream: Upstream, outgoing: Outgoing, options: Passage
 }
 
 class Passage implements Dispatcher.DispatchHandler {
+  readonly #method: string;
   readonly #options: PassageOptions;
   readonly #resolve: (exchange: Exchange) => void;
   readonly #client: ServerResponse;
@@ -71,12 +74,15 @@ class Passage implements Dispatcher.DispatchHandler {
   /** Bytes of the body still to come, where the provider said how many there are. */
   #bytesLeft = Number.POSITIVE_INFINITY;
   #held: Buffer[] = [];
-  #holding = false;
+  #heldBytes = 0;
   #heldTimer: NodeJS.Timeout | null = null;
   #trailers: string[] = [];
   #clientLeft = false;
+  /** The provider may have seen something of the request. */
+  #reached = false;
 
-  constructor(options: PassageOptions, resolve: (exchange: Exchange) => void) {
+  constructor(method: string, options: PassageOptions, resolve: (exchange: Exchange) => void) {
+    this.#method = method;
     this.#options = options;
     this.#resolve = resolve;
     this.#client = options.client;
@@ -87,12 +93,14 @@ class Passage implements Dispatcher.DispatchHandler {
 
   onConnect(abort: (error?: Error) => void): void {
     this.#abort = abort;
-    if (this.#clientLeft && !this.#options.drainOnAbort) abort();
+    // Nothing has been sent yet, so there is nothing to read to its end either.
+    if (this.#clientLeft) return abort();
+    this.#reached = true;
   }
 
   onHeaders(status: number, rawHeaders: Buffer[], resume: () => void, statusText: string): boolean {
     if (status < 200) {
-      if (status === 103) this.#passEarlyHints(rawHeaders);
+      this.#passInformation(status, rawHeaders, statusText);
       return true;
     }
     this.#resume = resume;
@@ -105,9 +113,10 @@ class Passage implements Dispatcher.DispatchHandler {
     if (length !== undefined && /^\d+$/.test(length)) this.#bytesLeft = Number(length);
     if (this.#clientLeft) return true;
     this.#client.sendDate = head.get('date') === undefined;
-    this.#client.writeHead(status, statusText, headers);
-    // Of unknown length means a stream: its reader wants to know at once that it has begun.
-    if (length === undefined) this.#client.flushHeaders();
+    this.#client.writeHead(status, reasonPhrase(statusText), headers);
+    // Of unknown length means a stream: its reader wants to know at once that it has begun. Where there is no
+    // body the head is the whole response, and waits for its record.
+    if (length === undefined && hasBody(this.#method, status)) this.#client.flushHeaders();
     return true;
   }
 
@@ -116,15 +125,14 @@ class Passage implements Dispatcher.DispatchHandler {
     reader.push(chunk);
     this.#bytesLeft -= chunk.length;
     if (this.#clientLeft) return true;
-    if (this.#holding || this.#bytesLeft <= 0 || reader.streamEnded()) {
-      this.#hold(chunk);
-      return true;
-    }
-    return this.#client.write(chunk);
+    const isLast = this.#held.length > 0 || this.#bytesLeft <= 0 || reader.streamEnded();
+    if (!isLast) return this.#client.write(chunk);
+    this.#hold(chunk);
+    return this.#heldBytes <= MAX_HELD_BYTES || this.#flushHeld();
   }
 
   onComplete(rawTrailers: unknown): void {
-    this.#trailers = Array.isArray(rawTrailers) ? rawTrailers.map(String) : [];
+    this.#trailers = Array.isArray(rawTrailers) ? rawTrailers.map(latin1) : [];
     this.#conclude('complete');
   }
 
@@ -132,28 +140,32 @@ class Passage implements Dispatcher.DispatchHandler {
     if (this.#reader) return this.#conclude(this.#clientLeft ? 'client_left' : 'cut');
     const timedOut = error instanceof errors.HeadersTimeoutError;
     const why = this.#clientLeft ? 'client_left' : timedOut ? 'timeout' : 'unreachable';
-    this.#resolve({ kind: 'failed', why, reached: this.#abort !== null });
+    this.#resolve({ kind: 'failed', why, reached: this.#reached });
   }
 
   /** These bytes would let the client take the response for complete before its record is on disk. */
   #hold(chunk: Buffer): void {
-    this.#holding = true;
     this.#held.push(chunk);
-    this.#heldTimer ??= setTimeout(() => {
-      this.#holding = false;
-      this.#flushHeld();
-    }, MAX_HELD_MS);
+    this.#heldBytes += chunk.length;
+    this.#heldTimer ??= setTimeout(() => this.#flushHeld(), MAX_HELD_MS);
   }
 
-  #flushHeld(): void {
+  /** False when the client should first take what it has been sent. */
+  #flushHeld(): boolean {
+    this.#stopHolding();
+    let goesOn = true;
+    for (const chunk of this.#held.splice(0)) if (!this.#clientLeft) goesOn = this.#client.write(chunk);
+    return goesOn;
+  }
+
+  #stopHolding(): void {
     if (this.#heldTimer) clearTimeout(this.#heldTimer);
     this.#heldTimer = null;
-    for (const chunk of this.#held.splice(0)) if (!this.#clientLeft) this.#client.write(chunk);
+    this.#heldBytes = 0;
   }
 
   #conclude(ended: 'complete' | 'cut' | 'client_left'): void {
-    if (this.#heldTimer) clearTimeout(this.#heldTimer);
-    this.#heldTimer = null;
+    this.#stopHolding();
     this.#resolve({
       kind: 'answered',
       status: this.#status,
@@ -181,12 +193,27 @@ class Passage implements Dispatcher.DispatchHandler {
     else this.#abort?.();
   }
 
-  #passEarlyHints(rawHeaders: Buffer[]): void {
-    if (this.#clientLeft) return;
+  /** Written past the response object, which knows of few of them and would refuse some. */
+  #passInformation(status: number, rawHeaders: Buffer[], statusText: string): void {
+    if (this.#clientLeft || this.#client.req.httpVersion !== '1.1') return;
     const headers = downstreamHeaders(rawHeaders, this.#options.providerKey, this.#options.requestId);
-    const link = headLookup(headers).get('link');
-    if (link) this.#client.writeEarlyHints({ link });
+    const lines = pairsOf(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    const head = `HTTP/1.1 ${status} ${reasonPhrase(statusText)}\r\n${lines.join('')}\r\n`;
+    this.#client.socket?.write(head, 'latin1');
   }
+}
+
+function hasBody(method: string, status: number): boolean {
+  return method !== 'HEAD' && status !== 204 && status !== 304;
+}
+
+/** undici reads it as UTF-8, node writes it as latin1: the bytes are to be those that came. */
+function reasonPhrase(statusText: string): string {
+  return Buffer.from(statusText, 'utf8').toString('latin1');
+}
+
+function latin1(part: unknown): string {
+  return Buffer.isBuffer(part) ? part.toString('latin1') : String(part);
 }
 
 function headLookup(headers: readonly string[]): ResponseHead {

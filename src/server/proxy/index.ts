@@ -60,39 +60,9 @@ export interface DataPlane {
 /** The proxy of one process: its server, its journal, and what carries the journal on. */
 export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlane> {
   const { config, log, snapshots } = options;
-  const directory = claimJournal(join(config.dataDir, 'journal'), options.journalSlot, config.workers);
-  const interrupted = await findInterrupted(directory, log);
-  const journal = new Journal({ directory, maxBytes: config.journalMaxBytes, log });
+  const node = await openNode(options);
+  const { journal, leases, control, ingest } = node;
   const upstreams = openUpstreams(config.upstreamUrls, config.upstreamTimeoutMs);
-  const { nodeId, earlierNodeId } = await takeNodeId(directory);
-  const leases = new LeaseKeeper({
-    database: options.database,
-    nodeId,
-    nowMs: options.nowMs,
-    log,
-  });
-  snapshots.onRefreshed((tenantId) => leases.tenantChanged(tenantId));
-  const control = new ControlListener({
-    url: options.databaseUrl,
-    snapshots,
-    onRecall: (recall) => leases.recalled(recall.budget_id, recall.period_start_ms, recall.recall_number),
-    log,
-  });
-  const models = new ModelWatch();
-  const ingest = new Ingest({
-    database: options.database,
-    journal,
-    nodeId,
-    ledgerSecret: options.ledgerSecret,
-    nowMs: options.nowMs,
-    log,
-    models,
-    onCommitted: (records, spent) => {
-      leases.committed(spent);
-      models.remember(records);
-      options.onRecorded();
-    },
-  });
   let draining = false;
   const parts: ProxyParts = {
     snapshots,
@@ -119,18 +89,14 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
     }),
     async start() {
       await snapshots.refreshPrices();
-      for (const request of interrupted) await journal.end(recordInterrupted(request, snapshots.prices));
+      for (const request of node.interrupted) {
+        await journal.end(recordInterrupted(request, snapshots.prices));
+      }
       control.start();
       leases.start();
       ingest.start();
       started = true;
-      // What that run had leased is accounted for when everything it wrote down is in the database.
-      if (earlierNodeId) {
-        const release = () => options.database.asSystem((db) => deleteLeasesOfNode(db, earlierNodeId));
-        ingest.caughtUp
-          .then(release)
-          .catch((error: Error) => log.warn({ err: error }, 'old leases run out by themselves'));
-      }
+      node.releaseEarlierRun();
     },
     async stop() {
       draining = true;
@@ -147,6 +113,47 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
       await closeEstimator();
     },
   };
+}
+
+/** What this process remembers, owes and hears as one node among others. */
+async function openNode(options: DataPlaneOptions) {
+  const { config, database, log, nowMs, snapshots } = options;
+  const directory = claimJournal(join(config.dataDir, 'journal'), options.journalSlot, config.workers);
+  const interrupted = await findInterrupted(directory, log);
+  const journal = new Journal({ directory, maxBytes: config.journalMaxBytes, log });
+  const { nodeId, earlierNodeId } = await takeNodeId(directory);
+  const leases = new LeaseKeeper({ database, nodeId, nowMs, log });
+  snapshots.onRefreshed((tenantId) => leases.tenantChanged(tenantId));
+  const control = new ControlListener({
+    url: options.databaseUrl,
+    snapshots,
+    onRecall: (recall) => leases.recalled(recall.budget_id, recall.period_start_ms, recall.recall_number),
+    log,
+  });
+  const models = new ModelWatch();
+  const { ledgerSecret } = options;
+  const ingest = new Ingest({
+    database,
+    journal,
+    nodeId,
+    ledgerSecret,
+    nowMs,
+    log,
+    models,
+    onCommitted: (records, spent) => {
+      leases.committed(spent);
+      models.remember(records);
+      options.onRecorded();
+    },
+  });
+  /** What the earlier run had leased is accounted for when everything it wrote down is in the database. */
+  const releaseEarlierRun = () => {
+    if (!earlierNodeId) return;
+    ingest.caughtUp
+      .then(() => database.asSystem((db) => deleteLeasesOfNode(db, earlierNodeId)))
+      .catch((error: Error) => log.warn({ err: error }, 'old leases run out by themselves'));
+  };
+  return { interrupted, journal, leases, control, ingest, releaseEarlierRun };
 }
 
 async function until(holds: () => boolean, limitMs: number): Promise<void> {

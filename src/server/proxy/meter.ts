@@ -1,7 +1,7 @@
 import { findPrice, type PriceBook } from '../domain/price-book.ts';
 import { costOf } from '../domain/pricing.ts';
 import type { AdmittedRequest, RequestRecord } from '../domain/request-record.ts';
-import { emptyUsage, tokensInput, tokensOutput, type Usage } from '../domain/usage.ts';
+import { emptyUsage, type ServedTerms, tokensInput, tokensOutput, type Usage } from '../domain/usage.ts';
 import { type Reading, type RequestFacts, requestText } from './providers/index.ts';
 import { countTokens } from './tap/estimate.ts';
 
@@ -10,12 +10,11 @@ export const STATUS_CLIENT_LEFT = 499;
 
 type Pricing = Pick<
   RequestRecord,
-  'cost_microdollars' | 'cost_status' | 'cost_breakdown' | 'price_id' | 'model_family' | 'anomalies'
+  'cost_microdollars' | 'cost_status' | 'price_id' | 'model_family' | 'anomalies'
 >;
 const FREE: Pricing = {
   cost_microdollars: 0,
   cost_status: 'free',
-  cost_breakdown: [],
   price_id: null,
   model_family: null,
   anomalies: [],
@@ -52,7 +51,7 @@ export async function meterAnswer(
     usage: metered.usage ?? emptyUsage(),
     usageSource: metered.source,
     pricing,
-    serviceTier: reading.terms.tier,
+    terms: reading.terms,
     anomalies,
     interrupted: false,
     latencyTotalMs: outcome.latencyTotalMs,
@@ -68,7 +67,7 @@ interface RecordFacts {
   usage: Usage;
   usageSource: RequestRecord['usage_source'];
   pricing: Pricing;
-  serviceTier: string | null;
+  terms: ServedTerms;
   anomalies: string[];
   interrupted: boolean;
   latencyTotalMs: number;
@@ -112,9 +111,9 @@ function makeRecord(admitted: AdmittedRequest, facts: RecordFacts): RequestRecor
     usage_source: facts.usageSource,
     cost_microdollars: facts.pricing.cost_microdollars,
     cost_status: facts.pricing.cost_status,
-    cost_breakdown: facts.pricing.cost_breakdown,
     price_id: facts.pricing.price_id,
-    service_tier: facts.serviceTier,
+    service_tier: facts.terms.tier,
+    region: facts.terms.region,
     anomalies: facts.anomalies,
     interrupted: facts.interrupted,
     latency_total_ms: Math.round(facts.latencyTotalMs),
@@ -122,6 +121,7 @@ function makeRecord(admitted: AdmittedRequest, facts: RecordFacts): RequestRecor
   };
 }
 
+const STANDARD_TERMS: ServedTerms = { tier: null, region: null };
 const UNMETERED = { usage: null, source: 'none' as const };
 
 function isBillable(facts: RequestFacts, method: string, status: number): boolean {
@@ -169,7 +169,6 @@ function priceUsage(
   return {
     cost_microdollars: cost.microdollars,
     cost_status: 'priced',
-    cost_breakdown: cost.breakdown,
     price_id: found.priceId,
     model_family: found.modelFamily,
     anomalies: [
@@ -192,7 +191,7 @@ export function recordWithoutAnswer(
     usage: emptyUsage(),
     usageSource: 'none',
     pricing: FREE,
-    serviceTier: null,
+    terms: STANDARD_TERMS,
     anomalies: [],
     interrupted: false,
     latencyTotalMs: outcome.latencyTotalMs,
@@ -207,14 +206,9 @@ export function recordWithoutAnswer(
  */
 export function recordInterrupted(admitted: AdmittedRequest, prices: PriceBook): RequestRecord {
   const usage = { ...emptyUsage(), input: admitted.input_tokens_approximate };
-  const priced = priceUsage(
-    admitted,
-    { modelServed: null, terms: { tier: null, region: null } },
-    usage,
-    prices,
-  );
+  const priced = priceUsage(admitted, { modelServed: null, terms: STANDARD_TERMS }, usage, prices);
   const reserved = admitted.reserved_microdollars;
-  const pricing = reserved > 0 ? { ...priced, cost_microdollars: reserved, cost_breakdown: [] } : priced;
+  const pricing = reserved > 0 ? { ...priced, cost_microdollars: reserved } : priced;
   return makeRecord(admitted, {
     modelServed: null,
     status: STATUS_CLIENT_LEFT,
@@ -223,7 +217,7 @@ export function recordInterrupted(admitted: AdmittedRequest, prices: PriceBook):
     usage,
     usageSource: 'estimated',
     pricing,
-    serviceTier: null,
+    terms: STANDARD_TERMS,
     anomalies: ['the gateway was stopped while the request was in flight'],
     interrupted: true,
     latencyTotalMs: 0,

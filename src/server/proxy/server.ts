@@ -26,11 +26,11 @@ const CLIENT_ERRORS: Readonly<Record<string, ErrorCause>> = {
 
 export function createProxyServer(parts: ProxyParts): { server: Server; inFlight: () => number } {
   let inFlight = 0;
-  const answering = new WeakMap<Duplex, number>();
+  const answers = new WeakMap<Duplex, Set<ServerResponse>>();
   const receive = (request: IncomingMessage, response: ServerResponse) => {
-    const { socket } = request;
-    answering.set(socket, (answering.get(socket) ?? 0) + 1);
-    response.once('close', () => answering.set(socket, (answering.get(socket) ?? 0) - 1));
+    const open = answers.get(request.socket) ?? new Set();
+    answers.set(request.socket, open.add(response));
+    response.once('close', () => open.delete(response));
     if (request.url === '/health') return answerHealth(parts, response);
     inFlight += 1;
     handle(parts, request, response)
@@ -39,9 +39,12 @@ export function createProxyServer(parts: ProxyParts): { server: Server; inFlight
         inFlight -= 1;
       });
   };
-  // Bytes of ours in the middle of another answer on the same connection would become part of it.
+  // Where another request waits for its answer on the same connection, ours would be taken for that one.
   const refuseRaw = (socket: Duplex, cause: ErrorCause) => {
-    if (!socket.writable || (answering.get(socket) ?? 0) > 0) return socket.destroy();
+    const awaited = [...(answers.get(socket) ?? [])].some(
+      ({ headersSent, req }) => headersSent || req.complete,
+    );
+    if (awaited || !socket.writable) return socket.destroy();
     socket.end(rawRefusal(cause));
   };
   const server = createServer(
@@ -72,7 +75,8 @@ export function createProxyServer(parts: ProxyParts): { server: Server; inFlight
 function answerHealth(parts: ProxyParts, response: ServerResponse): void {
   if (parts.draining() || !parts.journal.writable)
     return sendRefusal(response, refuse('unavailable'), uuidv7());
-  response.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"ok"}');
+  response.writeHead(200, { 'content-type': 'application/json', 'x-gateway-request-id': uuidv7() });
+  response.end('{"status":"ok"}');
 }
 
 /** Without a durable record a response must not look complete: it is cut off where it stands. */

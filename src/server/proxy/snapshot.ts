@@ -9,7 +9,7 @@ import type { Budget } from '../domain/budgets.ts';
 import type { ActiveKillSwitch } from '../domain/kill-switches.ts';
 import { makePriceBook, type PriceBook } from '../domain/price-book.ts';
 import { parsePrice } from '../domain/price-json.ts';
-import type { Database } from '../store/database.ts';
+import type { Database, Db } from '../store/database.ts';
 import { listPrices } from '../store/prices.ts';
 import { findKeyOwner, findTenantState, type TenantState } from '../store/snapshots.ts';
 
@@ -19,6 +19,8 @@ const MAX_KEY_OWNERS = 200_000;
 const UNKNOWN_KEY_MS = 5_000;
 /** Keys nobody knows must not queue up in front of those somebody does. */
 const MAX_LOOKUPS_IN_FLIGHT = 64;
+/** A store that is silent is away: nobody waits longer than this to hear so. */
+const STORE_PATIENCE_MS = 3_000;
 
 export interface KeyFacts {
   id: string;
@@ -103,8 +105,7 @@ export class Snapshots {
   }
 
   async #loadKey(hash: string, keyHash: Buffer): Promise<KeyLookup> {
-    const owner =
-      this.#owners.get(hash) ?? (await this.#database.asSystem((db) => findKeyOwner(db, keyHash)));
+    const owner = this.#owners.get(hash) ?? (await this.#ask((db) => findKeyOwner(db, keyHash)));
     const tenant = owner === null ? null : await this.#loadTenant(owner);
     if (owner === null || tenant === null) {
       this.#unknownKeys.set(hash, true);
@@ -126,7 +127,7 @@ export class Snapshots {
   }
 
   async refreshPrices(): Promise<void> {
-    const rows = await this.#database.asSystem(listPrices);
+    const rows = await this.#ask(listPrices);
     const book = rows.flatMap(({ effective_from_ms, price: json, ...row }) => {
       const price = parsePrice(json);
       if (!('problem' in price)) return [{ ...row, effective_from: effective_from_ms, price }];
@@ -170,11 +171,21 @@ export class Snapshots {
   }
 
   async #readTenant(tenantId: string): Promise<TenantSnapshot | null> {
-    const state = await this.#database.asSystem((db) => findTenantState(db, tenantId));
+    const state = await this.#ask((db) => findTenantState(db, tenantId));
     if (!state) return null;
-    const snapshot = makeSnapshot(state, this.#vault);
+    const snapshot = makeSnapshot(state, this.#vault, this.#log);
     this.#tenants.set(tenantId, snapshot);
     return snapshot;
+  }
+
+  /** An answer within the patience, or a fault; a connection that only seems to be open never answers. */
+  async #ask<T>(question: (db: Db) => Promise<T>): Promise<T> {
+    const answer = this.#database.asSystem(question);
+    let timer: NodeJS.Timeout | undefined;
+    const silence = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('timeout: the store did not answer')), STORE_PATIENCE_MS);
+    });
+    return Promise.race([answer, silence]).finally(() => clearTimeout(timer));
   }
 }
 
@@ -183,26 +194,30 @@ function lookUp(tenant: TenantSnapshot, hash: string): KeyLookup {
   return key ? { kind: 'known', tenant, key } : { kind: 'unknown' };
 }
 
-function makeSnapshot(state: TenantState, vault: Vault): TenantSnapshot {
+function makeSnapshot(state: TenantState, vault: Vault, log: Logger): TenantSnapshot {
   const keyFacts = (key: TenantState['keys'][number]): KeyFacts => ({
     id: key.id,
     prefix: key.prefix,
     environment: key.environment,
     scope: { team_id: key.team_id, service: key.service_name },
   });
-  const openKey = (key: TenantState['provider_keys'][number]): string =>
-    vault.open(
-      state.tenant_id,
-      state.data_key_wrapped,
-      `provider_key:${key.id}`,
-      Buffer.from(key.key_sealed, 'base64'),
-    );
+  // One provider key that does not open must not take the tenant's other providers with it.
+  const openKey = (key: TenantState['provider_keys'][number]): Array<[Provider, string]> => {
+    const sealed = Buffer.from(key.key_sealed, 'base64');
+    try {
+      const place = `provider_key:${key.id}`;
+      return [[key.provider, vault.open(state.tenant_id, state.data_key_wrapped, place, sealed)]];
+    } catch (error) {
+      log.error({ err: error, tenant: state.tenant_id, key: key.id }, 'a provider key cannot be opened');
+      return [];
+    }
+  };
   return {
     tenantId: state.tenant_id,
     active: state.status === 'active',
     keys: new Map(state.keys.map((key) => [key.key_hash, keyFacts(key)])),
     teams: makeTeamDirectory(state.teams),
-    providerKeys: new Map(state.provider_keys.map((key) => [key.provider, openKey(key)])),
+    providerKeys: new Map(state.provider_keys.flatMap(openKey)),
     fingerprintKey: vault.deriveKey(state.tenant_id, state.data_key_wrapped, 'prompt_fingerprint'),
     budgets: state.budgets,
     killSwitches: state.kill_switches,

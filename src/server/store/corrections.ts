@@ -1,6 +1,5 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag';
 import type { Provider } from '../../contract/providers.ts';
-import type { CostLine } from '../domain/pricing.ts';
 import type { ServedTerms, Usage } from '../domain/usage.ts';
 import type { Db } from './database.ts';
 
@@ -15,6 +14,7 @@ export interface UnpricedRequest extends RequestId {
   model_requested: string | null;
   model_id: string | null;
   service_tier: ServedTerms['tier'];
+  region: string | null;
   usage: Usage;
   /** As the request's own ledger record has it. */
   hierarchy_path: string;
@@ -51,7 +51,7 @@ export async function lockUnpricedRequests(
 ): Promise<UnpricedRequest[]> {
   return db.query<UnpricedRequest>(sql`
     select requests.tenant_id, requests.id, requests.created_at, requests.provider, model_requested,
-           requests.model_id, service_tier, usage, hierarchy_path
+           requests.model_id, service_tier, region, usage, hierarchy_path
       from requests
       join ledger_records using (tenant_id, sequence_number)
      where (requests.tenant_id, requests.id) in (
@@ -64,7 +64,6 @@ export async function lockUnpricedRequests(
 
 export interface PricedRequest extends RequestId {
   cost_microdollars: number;
-  cost_breakdown: CostLine[];
   price_id: string;
   model_family: string;
 }
@@ -88,9 +87,9 @@ async function markPriced(db: Db, priced: readonly PricedRequest[]): Promise<Pri
   return db.query<PricedFigures>(sql`
     update requests
        set cost_status = 'priced', cost_microdollars = new.cost_microdollars,
-           cost_breakdown = new.cost_breakdown, price_id = new.price_id, model_family = new.model_family
+           price_id = new.price_id, model_family = new.model_family
       from json_to_recordset(${JSON.stringify(priced)}::json) as new (
-        tenant_id uuid, id uuid, cost_microdollars bigint, cost_breakdown jsonb, price_id uuid, model_family text)
+        tenant_id uuid, id uuid, cost_microdollars bigint, price_id uuid, model_family text)
      where requests.tenant_id = new.tenant_id and requests.id = new.id
     returning requests.tenant_id, created_at,
               date_trunc('hour', created_at, 'UTC') as hour,

@@ -63,13 +63,13 @@ export async function insertRequests(db: Db, recordsJson: string): Promise<void>
       insert into requests (
         tenant_id, id, created_at, provider, method, endpoint, model_requested, model_id, model_family, stream,
         status_code, refusal, tokens_input, tokens_output, usage, usage_source, cost_microdollars, cost_status,
-        cost_breakdown, price_id, service_tier, anomalies, interrupted, latency_total_ms, latency_first_byte_ms,
+        price_id, service_tier, region, anomalies, interrupted, latency_total_ms, latency_first_byte_ms,
         api_key_id, environment, team_id, service_name, agent, user_name, end_customer, tags, headers,
         sequence_number, record_hash, prompt_fingerprint, prefix_fingerprint, long_prefix_fingerprint)
       select
         tenant_id, id, created_at, provider, method, endpoint, model_requested, model_id, model_family, stream,
         status_code, refusal, tokens_input, tokens_output, usage, usage_source, cost_microdollars, cost_status,
-        cost_breakdown, price_id, service_tier, anomalies, interrupted, latency_total_ms, latency_first_byte_ms,
+        price_id, service_tier, region, anomalies, interrupted, latency_total_ms, latency_first_byte_ms,
         api_key_id, environment, team_id, service_name, agent, user_name, end_customer, tags, headers,
         sequence_number, record_hash, decode(prompt_fingerprint, 'hex'), decode(prefix_fingerprint, 'hex'),
         decode(long_prefix_fingerprint, 'hex')
@@ -77,7 +77,7 @@ export async function insertRequests(db: Db, recordsJson: string): Promise<void>
           tenant_id uuid, id uuid, created_at timestamptz, provider text, method text, endpoint text,
           model_requested text, model_id text, model_family text, stream boolean, status_code integer,
           refusal text, tokens_input bigint, tokens_output bigint, usage jsonb, usage_source text,
-          cost_microdollars bigint, cost_status text, cost_breakdown jsonb, price_id uuid, service_tier text,
+          cost_microdollars bigint, cost_status text, price_id uuid, service_tier text, region text,
           anomalies jsonb, interrupted boolean, latency_total_ms integer, latency_first_byte_ms integer,
           api_key_id uuid, environment text, team_id uuid, service_name text, agent text, user_name text,
           end_customer text, tags jsonb, headers jsonb, sequence_number bigint, record_hash text,

@@ -1,6 +1,6 @@
 import sql, { empty, type Sql } from 'sql-template-tag';
 import { UNKNOWN_MODEL } from '../../contract/usage.ts';
-import type { CostLine } from '../domain/pricing.ts';
+import type { Usage } from '../domain/usage.ts';
 import type { Db } from './database.ts';
 import { matchingRollup, type UsageFilter } from './usage.ts';
 
@@ -39,8 +39,10 @@ export interface RequestDetailRow extends RequestLogRow {
   latency_first_byte_ms: number | null;
   tags: Record<string, string>;
   headers: Record<string, string>;
-  usage: Record<string, unknown>;
-  cost_breakdown: CostLine[];
+  usage: Usage;
+  region: string | null;
+  /** As stored; null when it was charged by none. */
+  price: Record<string, unknown> | null;
   service_tier: string | null;
   price_id: string | null;
   interrupted: boolean;
@@ -158,7 +160,8 @@ export async function listRequestsInHours(
 export async function findRequest(db: Db, tenantId: string, id: string): Promise<RequestDetailRow | null> {
   const rows = await db.query<RequestDetailRow>(sql`
     select ${LOG_COLUMNS}, model_family, method, stream, api_key_id, latency_first_byte_ms, tags, headers,
-           usage, cost_breakdown, service_tier, price_id, interrupted, refusal, anomalies,
+           usage, service_tier, region, price_id,
+           (select price from prices where prices.id = requests.price_id) as price, interrupted, refusal, anomalies,
            sequence_number, record_hash
       from requests
      where tenant_id = ${tenantId} and id = ${id}`);

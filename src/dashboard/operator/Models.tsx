@@ -1,0 +1,126 @@
+import { useState } from 'react';
+import { MODEL_STATUSES } from '../../contract/operator-models.ts';
+import { PROVIDER_LABELS, PROVIDERS, type Provider } from '../../contract/providers.ts';
+import type { RowOf } from '../api.ts';
+import { formatCompact } from '../numbers.ts';
+import { Badge } from '../ui/Badge.tsx';
+import { Button } from '../ui/Button.tsx';
+import { Card } from '../ui/Card.tsx';
+import { Dialog, DialogActions } from '../ui/Dialog.tsx';
+import { EmptyState } from '../ui/EmptyState.tsx';
+import { Field, formTexts, Select } from '../ui/Field.tsx';
+import { Loaded } from '../ui/Loaded.tsx';
+import { Pager } from '../ui/Pager.tsx';
+import { type Column, Table } from '../ui/Table.tsx';
+import { usePaging, useUrlState } from '../url-state.ts';
+import { useOperator, useOperatorAction } from './client.tsx';
+
+type Model = RowOf<'listOperatorModels'>;
+type ModelStatus = Model['status'];
+
+/** The rates most models have; the rest is set through the API. */
+const RATES = [
+  ['pricing_input_per_mtok', 'Input, US$ per million tokens'],
+  ['pricing_output_per_mtok', 'Output'],
+  ['pricing_cached_per_mtok', 'Cached input'],
+  ['pricing_cache_write_per_mtok', 'Cache write, 5 minutes'],
+  ['pricing_cache_write_1h_per_mtok', 'Cache write, 1 hour'],
+] as const;
+
+function rate(value: number | undefined): string {
+  return value === undefined ? '–' : `$${value}`;
+}
+
+export function OperatorModels() {
+  const [editing, setEditing] = useState<Model | 'new' | null>(null);
+  const [{ q, provider, status }, set] = useUrlState();
+  const { limit, offset } = usePaging();
+  const models = useOperator('listOperatorModels', {
+    query: { ...(q && { search: q }), ...(provider && { provider: provider as Provider }), ...(status && { status: status as ModelStatus }), limit, offset },
+  });
+  const columns: Column<Model>[] = [
+    {
+      head: 'Model',
+      cell: (row) => (
+        <button type="button" className="text-left font-medium text-accent underline-offset-2 hover:underline" onClick={() => setEditing(row)}>
+          {row.model_id}
+        </button>
+      ),
+    },
+    { head: 'Provider', from: 'md', cell: (row) => <span className="text-muted">{PROVIDER_LABELS[row.provider]}</span> },
+    { head: 'Status', from: 'sm', cell: (row) => <Badge tone={row.status === 'active' ? 'good' : 'warn'}>{row.status}</Badge> },
+    { head: 'Input', numeric: true, cell: (row) => rate(row.pricing_input_per_mtok) },
+    { head: 'Cached', from: 'md', numeric: true, cell: (row) => rate(row.pricing_cached_per_mtok) },
+    { head: 'Output', numeric: true, cell: (row) => rate(row.pricing_output_per_mtok) },
+    { head: 'Context', from: 'lg', numeric: true, cell: (row) => (row.context_window === null ? '–' : formatCompact(row.context_window)) },
+    { head: 'To come', from: 'lg', numeric: true, cell: (row) => (row.upcoming_prices.length > 0 ? <Badge tone="accent">{row.upcoming_prices.length} prices</Badge> : '–') },
+  ];
+  const choose = (patch: Record<string, string>) => set({ ...patch, page: undefined });
+  return (
+    <Card
+      title="Models"
+      actions={
+        <>
+          <Field bare label="Find a model" type="search" placeholder="Find a model" className="w-40" key={q} defaultValue={q} onKeyDown={(event) => event.key === 'Enter' && choose({ q: event.currentTarget.value })} />
+          <Select bare label="Provider" value={provider ?? ''} choices={[{ value: '', label: 'All providers' }, ...PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))]} onChange={({ target }) => choose({ provider: target.value })} />
+          <Select bare label="Status" value={status ?? ''} choices={[{ value: '', label: 'Any status' }, ...MODEL_STATUSES.map((value) => ({ value, label: value }))]} onChange={({ target }) => choose({ status: target.value })} />
+          <Button small look="primary" onClick={() => setEditing('new')}>
+            Add model
+          </Button>
+        </>
+      }
+    >
+      <Loaded query={models}>
+        {(data) => (
+          <>
+            <Table label="Models" columns={columns} rows={data.data} rowKey={(row) => row.id} empty={<EmptyState title="No model matches" />} />
+            <Pager {...data} />
+          </>
+        )}
+      </Loaded>
+      {editing !== null && <ModelDialog model={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />}
+    </Card>
+  );
+}
+
+function ModelDialog({ model, onClose }: { model: Model | null; onClose: () => void }) {
+  const create = useOperatorAction('createModel', 'The model is added.');
+  const update = useOperatorAction('updateModel', 'Saved. A changed price holds from now on, and those who used the model are told.');
+  const save = (texts: Record<string, string>) => {
+    const rates = Object.fromEntries(RATES.flatMap(([name]) => (texts[name] ? [[name, Number(texts[name])]] : [])));
+    const body = {
+      ...rates,
+      status: texts.status as ModelStatus,
+      ...(texts.context_window && { context_window: Number(texts.context_window) }),
+      ...(texts.model_family && { model_family: texts.model_family }),
+    };
+    if (model) return update.mutate({ params: { id: model.id }, body }, { onSuccess: onClose });
+    return create.mutate({ body: { ...body, model_id: texts.model_id ?? '', provider: texts.provider as Provider } }, { onSuccess: onClose });
+  };
+  return (
+    <Dialog title={model ? model.model_id : 'Add model'} note="A new price opens a new row in the price history; nothing is ever charged again." open onClose={onClose}>
+      <form
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save(formTexts(event.currentTarget));
+        }}
+      >
+        {!model && <Field label="Model id" name="model_id" required autoFocus />}
+        {!model && <Select label="Provider" name="provider" choices={PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))} />}
+        <Field label="Family" name="model_family" defaultValue={model?.model_family} />
+        <Select label="Status" name="status" defaultValue={model?.status ?? 'active'} choices={MODEL_STATUSES.map((value) => ({ value, label: value }))} />
+        <Field label="Context window, tokens" name="context_window" type="number" min="1" defaultValue={model?.context_window ?? ''} />
+        {RATES.map(([name, label]) => (
+          <Field key={name} label={label} name={name} type="number" min="0" step="0.000001" defaultValue={model?.[name]} />
+        ))}
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" busy={create.isPending || update.isPending}>
+            Save model
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
