@@ -10,6 +10,8 @@ import { load } from './load.mjs';
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 8);
 const REQUESTS_PER_ROUND = Number(process.env.BENCH_REQUESTS ?? 1500);
+/** Until the compiler has settled on both sides. */
+const WARM_UP_REQUESTS = 6000;
 const CONNECTIONS = 32;
 const AIM = 1.6;
 
@@ -88,113 +90,134 @@ const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const percentile = (numbers, share) =>
   [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length * share)] ?? 0;
 
-async function main() {
-  const dataDir = mkdtempSync(join(tmpdir(), 'gateway-bench-'));
-  try {
-    const simulator = await start(
-      ['dist/simulator/main.js', '0'],
-      {},
-      /GATEWAY_PROV_A_URL=(\S+)[\s\S]*GATEWAY_PROV_D_URL=\S+/,
-    );
-    const upstream = simulator.found[1];
-    const bare = await start(['bench/bare.mjs', upstream], {}, /http:\S+/);
-    const gateway = await start(
-      ['dist/server/main.js'],
-      {
-        GATEWAY_DATA_DIR: dataDir,
-        GATEWAY_PORT: '0',
-        GATEWAY_PROXY_PORT: '0',
-        GATEWAY_PROV_A_URL: upstream,
-        GATEWAY_LOG_LEVEL: 'error',
-      },
-      /API\s+(http:\S+)\/v1[\s\S]*proxy\s+(http:\/\/[^/]+)[\s\S]*data/,
-    );
-    const [, base, proxy] = gateway.found;
-    const { token } = await api(base, 'POST', '/v1/auth/signup', null, {
-      name: 'bench',
-      email: 'bench@example.com',
-      password: 'bench bench',
-    });
-    await api(base, 'POST', '/v1/provider-keys', token, { provider: 'prov_a', key: 'sk-upstream' });
-    const { key } = await api(base, 'POST', '/v1/api-keys', token, { name: 'bench' });
+/** The three programs under test, started and warm. */
+async function startAll(dataDir) {
+  const simulator = await start(
+    ['dist/simulator/main.js', '0'],
+    {},
+    /GATEWAY_PROV_A_URL=(\S+)[\s\S]*GATEWAY_PROV_D_URL=\S+/,
+  );
+  const upstream = simulator.found[1];
+  const bare = await start(['bench/bare.mjs', upstream], {}, /http:\S+/);
+  const env = {
+    GATEWAY_DATA_DIR: dataDir,
+    GATEWAY_PORT: '0',
+    GATEWAY_PROXY_PORT: '0',
+    GATEWAY_PROV_A_URL: upstream,
+    GATEWAY_LOG_LEVEL: 'error',
+  };
+  const ready = /API\s+(http:\S+)\/v1[\s\S]*proxy\s+(http:\/\/[^/]+)[\s\S]*data/;
+  const gateway = await start(['dist/server/main.js'], env, ready);
+  const [, base, proxy] = gateway.found;
+  const account = { name: 'bench', email: 'bench@example.com', password: 'bench bench' };
+  const { token } = await api(base, 'POST', '/v1/auth/signup', null, account);
+  await api(base, 'POST', '/v1/provider-keys', token, { provider: 'prov_a', key: 'sk-upstream' });
+  const { key } = await api(base, 'POST', '/v1/api-keys', token, { name: 'bench' });
+  return { bare, gateway, bareUrl: bare.found[0], base, proxy, token, key };
+}
 
-    const body = JSON.stringify({
-      model: 'gpt-4o-mini',
-      max_tokens: 64,
-      messages: [{ role: 'user', content: 'Say hello in one short sentence, please.' }],
-    });
-    const traffic = {
-      path: '/v1/proxy/prov_a/v1/chat/completions',
-      headers: { authorization: `Bearer ${key}` },
-      body,
-      connections: CONNECTIONS,
-    };
-    for (const url of [bare.found[0], proxy]) await load({ ...traffic, url, count: 2000 });
-    let sent = 2000;
-    await untilLedgerHolds(base, token, sent);
+/** One round: so many requests through each, one after the other, and the CPU each took for its own. */
+async function runRound(programs, traffic, ledgerShouldHold) {
+  const { bare, gateway, bareUrl, base, proxy, token } = programs;
+  const bareBefore = cpuNs(bare.pid);
+  const bareRun = await load({ ...traffic, url: bareUrl, count: REQUESTS_PER_ROUND });
+  const bareNs = cpuNs(bare.pid) - bareBefore;
 
-    const rounds = [];
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const bareBefore = cpuNs(bare.pid);
-      const bareRun = await load({ ...traffic, url: bare.found[0], count: REQUESTS_PER_ROUND });
-      const bareNs = cpuNs(bare.pid) - bareBefore;
+  const [gatewayBefore, databaseBefore] = [cpuNs(gateway.pid), postgresNs(gateway.pid)];
+  const gatewayRun = await load({ ...traffic, url: proxy, count: REQUESTS_PER_ROUND });
+  await untilLedgerHolds(base, token, ledgerShouldHold);
+  const perRequest = (ns) => ns / 1000 / REQUESTS_PER_ROUND;
+  return {
+    bare: perRequest(bareNs),
+    gateway: perRequest(cpuNs(gateway.pid) - gatewayBefore),
+    database: perRequest(postgresNs(gateway.pid) - databaseBefore),
+    bareRun,
+    gatewayRun,
+  };
+}
 
-      const [gatewayBefore, databaseBefore] = [cpuNs(gateway.pid), postgresNs(gateway.pid)];
-      const gatewayRun = await load({ ...traffic, url: proxy, count: REQUESTS_PER_ROUND });
-      sent += REQUESTS_PER_ROUND;
-      await untilLedgerHolds(base, token, sent);
-      rounds.push({
-        bare: bareNs / 1000 / REQUESTS_PER_ROUND,
-        gateway: (cpuNs(gateway.pid) - gatewayBefore) / 1000 / REQUESTS_PER_ROUND,
-        database: (postgresNs(gateway.pid) - databaseBefore) / 1000 / REQUESTS_PER_ROUND,
-        bareRun,
-        gatewayRun,
-      });
-      const { bare: b, gateway: g, database: d } = rounds.at(-1);
-      console.log(
-        `round ${round + 1}: bare ${b.toFixed(0)} µs, gateway ${g.toFixed(0)} µs (${(g / b).toFixed(2)} ×), PostgreSQL ${d.toFixed(0)} µs`,
-      );
-    }
-
-    const median = (pick) => percentile(rounds.map(pick), 0.5);
-    const ratio = percentile(
-      rounds.map((round) => round.gateway / round.bare),
-      0.5,
-    );
-    const latency = (pick, share) =>
-      percentile(
-        rounds.flatMap((round) => pick(round).latencies),
-        share,
-      ).toFixed(2);
+function printRounds(rounds) {
+  const median = (pick) => percentile(rounds.map(pick), 0.5).toFixed(1);
+  const ratio = percentile(
+    rounds.map((round) => round.gateway / round.bare),
+    0.5,
+  ).toFixed(2);
+  const latency = (run, share) =>
+    percentile(
+      rounds.flatMap((round) => round[run].latencies),
+      share,
+    ).toFixed(2);
+  console.log(
+    `\nCPU per request, median of ${ROUNDS} interleaved rounds of ${REQUESTS_PER_ROUND}, ${CONNECTIONS} connections:`,
+  );
+  console.log(`  bare pass-through   ${median((round) => round.bare)} µs`);
+  console.log(
+    `  metered gateway     ${median((round) => round.gateway)} µs   ${ratio} × bare (aim: at most ${AIM} ×)`,
+  );
+  console.log(`  its PostgreSQL      ${median((round) => round.database)} µs   (a process of its own)`);
+  for (const [name, run] of [
+    ['bare', 'bareRun'],
+    ['gateway', 'gatewayRun'],
+  ]) {
     console.log(
-      `\nCPU per request, median of ${ROUNDS} interleaved rounds of ${REQUESTS_PER_ROUND}, ${CONNECTIONS} connections:`,
+      `Latency under that load, ${name}: p50 ${latency(run, 0.5)} ms, p99 ${latency(run, 0.99)} ms`,
     );
-    console.log(`  bare pass-through   ${median((r) => r.bare).toFixed(1)} µs`);
-    console.log(
-      `  metered gateway     ${median((r) => r.gateway).toFixed(1)} µs   ${ratio.toFixed(2)} × bare (aim: at most ${AIM} ×)`,
-    );
-    console.log(`  its PostgreSQL      ${median((r) => r.database).toFixed(1)} µs   (a process of its own)`);
-    console.log(
-      `Latency under that load: bare p50 ${latency((r) => r.bareRun, 0.5)} ms, p99 ${latency((r) => r.bareRun, 0.99)} ms; gateway p50 ${latency((r) => r.gatewayRun, 0.5)} ms, p99 ${latency((r) => r.gatewayRun, 0.99)} ms`,
-    );
-
-    const good = sum(rounds.map((round) => round.gatewayRun.good));
-    const verified = await api(base, 'GET', '/v1/ledger/verify', token);
-    const inLedger = await ledgerCount(base, token);
-    console.log(
-      `Ledger: ${sent} sent, ${inLedger} recorded, chain ${verified.valid ? 'valid' : 'BROKEN'}, ${verified.records_checked} checked`,
-    );
-    if (good !== ROUNDS * REQUESTS_PER_ROUND || inLedger !== sent || !verified.valid)
-      throw new Error('the ledger does not hold exactly what was sent');
-  } finally {
-    for (const child of children) child.removeAllListeners('exit').kill('SIGTERM');
-    await Promise.all(
-      children.map(
-        (child) =>
-          child.exitCode ?? child.signalCode ?? new Promise((resolve) => child.once('exit', resolve)),
-      ),
-    );
-    rmSync(dataDir, { recursive: true, force: true });
   }
 }
-await main();
+
+async function checkLedger({ base, token }, sent, rounds) {
+  const good = sum(rounds.map((round) => round.gatewayRun.good));
+  const verified = await api(base, 'GET', '/v1/ledger/verify', token);
+  const recorded = await ledgerCount(base, token);
+  const chain = verified.valid ? 'valid' : 'BROKEN';
+  console.log(
+    `Ledger: ${sent} sent, ${recorded} recorded, chain ${chain}, ${verified.records_checked} checked`,
+  );
+  if (good !== ROUNDS * REQUESTS_PER_ROUND || recorded !== sent || !verified.valid) {
+    throw new Error('the ledger does not hold exactly what was sent');
+  }
+}
+
+async function stopAll() {
+  for (const child of children) child.removeAllListeners('exit').kill('SIGTERM');
+  const ended = (child) =>
+    child.exitCode ?? child.signalCode ?? new Promise((resolve) => child.once('exit', resolve));
+  await Promise.all(children.map(ended));
+}
+
+const BODY = JSON.stringify({
+  model: 'gpt-4o-mini',
+  max_tokens: 64,
+  messages: [{ role: 'user', content: 'Say hello in one short sentence, please.' }],
+});
+
+const dataDir = mkdtempSync(join(tmpdir(), 'gateway-bench-'));
+try {
+  const programs = await startAll(dataDir);
+  const headers = { authorization: `Bearer ${programs.key}` };
+  const traffic = {
+    path: '/v1/proxy/prov_a/v1/chat/completions',
+    headers,
+    body: BODY,
+    connections: CONNECTIONS,
+  };
+  for (const url of [programs.bareUrl, programs.proxy])
+    await load({ ...traffic, url, count: WARM_UP_REQUESTS });
+  let sent = WARM_UP_REQUESTS;
+  await untilLedgerHolds(programs.base, programs.token, sent);
+  const rounds = [];
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    sent += REQUESTS_PER_ROUND;
+    rounds.push(await runRound(programs, traffic, sent));
+    const { bare, gateway, database } = rounds.at(-1);
+    const times = (gateway / bare).toFixed(2);
+    console.log(
+      `round ${round}: bare ${bare.toFixed(0)} µs, gateway ${gateway.toFixed(0)} µs (${times} ×), PostgreSQL ${database.toFixed(0)} µs`,
+    );
+  }
+  printRounds(rounds);
+  await checkLedger(programs, sent, rounds);
+} finally {
+  await stopAll();
+  rmSync(dataDir, { recursive: true, force: true });
+}

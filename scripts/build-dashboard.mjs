@@ -30,6 +30,8 @@ async function buildInto(stamp) {
   if (!existsSync(join(ROOT, 'node_modules', 'vite'))) {
     throw new Error('its build tools are missing; run npm install --include=dev');
   }
+  // Whoever starts the build may be a test or a developer; what is built is always what is shipped.
+  process.env.NODE_ENV = 'production';
   const { build } = await import('vite');
   const draft = join(ROOT, 'dist', `.dashboard-${process.pid}`);
   try {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { CONFIG_VARIABLES } from '../src/server/config.ts';
 
 /** The house rules that a program can check. Each has been seen to fail; the examples below see to it again. */
 const ROOT = join(import.meta.dirname, '..');
@@ -196,4 +197,13 @@ test.each(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md'])('every path %s na
     (match) => match[1]!,
   );
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
+test('the README tells of every variable what the program knows of it', () => {
+  const text = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  const rows = CONFIG_VARIABLES.map(
+    ({ name, default: value, meaning }) =>
+      `| \`${name}\` | ${value === null ? '—' : `\`${value}\``} | ${meaning} |`,
+  );
+  expect(rows.filter((row) => !text.includes(row))).toEqual([]);
 });

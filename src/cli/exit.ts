@@ -70,7 +70,7 @@ function unexpected(error: unknown): Stop {
 }
 
 /** Libraries write fragments; people read sentences. */
-export function sentence(text: string): string {
+function sentence(text: string): string {
   const whole = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?)]$/.test(whole) ? whole : `${whole}.`;
 }

@@ -11,7 +11,7 @@ const ESCAPES = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|O.)/g;
 /** Longer than any key, shorter than a file piped in by mistake. */
 const MAX_LINE_CHARACTERS = 8_192;
 
-export interface Choice<Value extends string> {
+interface Choice<Value extends string> {
   value: Value;
   label: string;
 }

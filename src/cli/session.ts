@@ -45,6 +45,10 @@ export interface Session {
   token(): string;
   /** Waits for an answer, shows what the server warns about, and ends the command at a refusal. */
   take<Data>(answer: Promise<Answer<Data>>): Promise<Data>;
+  /** The same at another gateway. */
+  at(apiUrl: string): Session;
+  /** Whether the gateway was named on the command line. */
+  isApiUrlGiven: boolean;
   refuse(refused: Refused): Stop;
   changeConfig(changes: Partial<Config>): void;
   configFile: string;
@@ -78,6 +82,8 @@ export function openSession(host: Host, flags: GlobalFlags, typed: string): Sess
     },
     token,
     refuse,
+    at: (other) => openSession(host, { ...flags, apiUrl: other }, typed),
+    isApiUrlGiven: flags.apiUrl !== undefined,
     changeConfig: (changes) => changeConfig(configFile, changes),
     async take(answer) {
       const progress = startProgress(host, 'waiting for the gateway');

@@ -11,6 +11,8 @@ export interface Column<Row> {
   right?: boolean;
   /** May be cut when the terminal is too narrow. Identifiers are not: a cut one is useless. */
   flexible?: boolean;
+  /** May be left out when cutting is not enough; the rightmost goes first. */
+  minor?: boolean;
   paint?(text: string, row: Row, colours: Colours): string;
 }
 
@@ -21,12 +23,9 @@ export interface TableSettings {
 }
 
 /** Aligned columns under capital titles, one string per line. */
-export function layTable<Row>(columns: Column<Row>[], rows: Row[], settings: TableSettings): string[] {
+export function layTable<Row>(all: Column<Row>[], rows: Row[], settings: TableSettings): string[] {
+  const { columns, widths } = chooseColumns(all, rows, settings.width ?? Number.POSITIVE_INFINITY);
   const cells = rows.map((row) => columns.map((column) => showable(column.of(row))));
-  const widths = columns.map((column, index) =>
-    Math.max(widthOf(column.title), ...cells.map((line) => widthOf(line[index]!))),
-  );
-  if (settings.width !== null) shrink(columns, widths, settings.width);
   const lineOf = (texts: string[], paint: (text: string, index: number) => string) =>
     texts
       .map((text, index) => {
@@ -51,19 +50,33 @@ export function layTable<Row>(columns: Column<Row>[], rows: Row[], settings: Tab
   return [head, ...body];
 }
 
-/** Takes from the widest flexible column until the line fits or nothing more can be taken. */
-function shrink<Row>(columns: Column<Row>[], widths: number[], available: number): void {
+/** Cuts columns as far as they go, then leaves minor ones out, until a line fits or nothing more can be done. */
+function chooseColumns<Row>(all: Column<Row>[], rows: Row[], available: number) {
+  let columns = all;
+  for (;;) {
+    const widths = columns.map((column) =>
+      rows.reduce((width, row) => Math.max(width, widthOf(showable(column.of(row)))), widthOf(column.title)),
+    );
+    if (shrink(columns, widths, available)) return { columns, widths };
+    const last = columns.findLastIndex((column) => column.minor);
+    if (last === -1) return { columns, widths };
+    columns = columns.toSpliced(last, 1);
+  }
+}
+
+/** Takes from the widest flexible column, cell by cell; says whether that was enough. */
+function shrink<Row>(columns: Column<Row>[], widths: number[], available: number): boolean {
   const gaps = GAP.length * (columns.length - 1);
   for (;;) {
     const total = widths.reduce((sum, width) => sum + width, gaps);
-    if (total <= available) return;
+    if (total <= available) return true;
     let widest = -1;
     for (const [index, column] of columns.entries()) {
       const least = Math.max(MIN_FLEXIBLE_CELLS, widthOf(column.title));
       if (!column.flexible || widths[index]! <= least) continue;
       if (widest === -1 || widths[index]! > widths[widest]!) widest = index;
     }
-    if (widest === -1) return;
+    if (widest === -1) return false;
     widths[widest]! -= 1;
   }
 }

@@ -1,3 +1,5 @@
+import { grouped } from './format.ts';
+
 /** What a terminal would obey instead of show: control characters and marks that reorder text. */
 const UNSHOWABLE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the point
@@ -39,7 +41,7 @@ export function padStart(text: string, width: number): string {
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
+  return `${grouped(count)} ${count === 1 ? one : many}`;
 }
 
 function cellsOf(character: string): number {

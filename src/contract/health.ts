@@ -10,6 +10,7 @@ export const healthOperations = {
     summary:
       'Whether the service and its database answer; 503 with status degraded when the database does not',
     success: 200,
+    refusals: ['unavailable'],
     response: Type.Object({
       status: Type.String(),
       db: Type.String(),

@@ -34,7 +34,10 @@ import { type Migration, migrate } from './store/migrations.ts';
 import { addSeedPrices } from './store/prices.ts';
 
 const API_CONNECTIONS = 10;
-const INGEST_CONNECTIONS = 6;
+const INGEST_CONNECTIONS = 3;
+/** A call that waits for budget money is better refused than kept waiting on a database that does not answer. */
+const LEASE_CONNECTIONS = 3;
+const LEASE_STATEMENT_MS = 4_000;
 const PREPARE_RETRY_MS = 1_000;
 
 export interface AppOptions {
@@ -177,20 +180,29 @@ function describeNode(config: Config, { database }: Foundation, proxy: OpenProxy
   };
 }
 
-/** With a pool of its own, so that a busy API cannot starve the way into the ledger. */
+/** With pools of its own, so that a busy API cannot starve the way into the ledger, nor that the budgets. */
 async function openProxy(options: AppOptions, { snapshots, liveTail, metrics, nowMs }: Foundation) {
   const { config, log, databaseUrl, secrets } = options;
+  const onIdleError = (error: Error) => log.debug({ err: error }, 'a database connection broke');
   const database = openDatabase({
     url: databaseUrl,
     name: 'gateway-ingest',
     connections: INGEST_CONNECTIONS,
-    onIdleError: (error) => log.debug({ err: error }, 'a database connection broke'),
+    onIdleError,
+  });
+  const leaseDatabase = openDatabase({
+    url: databaseUrl,
+    name: 'gateway-leases',
+    connections: LEASE_CONNECTIONS,
+    statementTimeoutMs: LEASE_STATEMENT_MS,
+    onIdleError,
   });
   const dataPlane = await openDataPlane({
     config,
     journalSlot: options.journalSlot ?? 1,
     databaseUrl,
     database,
+    leaseDatabase,
     snapshots,
     ledgerSecret: secrets.ledgerSecret,
     metrics,
@@ -201,7 +213,7 @@ async function openProxy(options: AppOptions, { snapshots, liveTail, metrics, no
   const { port } = await listen(dataPlane.server, config.host, config.proxyPort);
   const stop = async () => {
     await dataPlane.stop();
-    await database.close();
+    await Promise.all([database.close(), leaseDatabase.close()]);
   };
   return { dataPlane, database, port, stop };
 }
@@ -227,6 +239,7 @@ function jobParts(
     dashboardUrl: dashboardUrl(config, apiPort),
     ledgerSecret: secrets.ledgerSecret,
     priceSources: config.priceSources,
+    retentionDays: config.retentionDays,
     log,
   };
 }

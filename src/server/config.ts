@@ -206,7 +206,7 @@ const VARIABLES = {
   databaseUrl: optional('DATABASE_URL', databaseAddress, 'PostgreSQL 14 or newer to use instead of the embedded one; all four secrets must then be set'),
   masterKey: optional('GATEWAY_MASTER_KEY', masterKey, 'wraps the data keys that encrypt provider keys; unset: generated'),
   jwtSecret: optional('GATEWAY_JWT_SECRET', secret, 'signs login tokens; unset: generated'),
-  ledgerSecret: optional('GATEWAY_LEDGER_SECRET', secret, 'keys the hash chain of the ledger; unset: generated'),
+  ledgerSecret: optional('GATEWAY_LEDGER_SECRET', secret, 'signs every ledger record (HMAC); unset: generated'),
   operatorToken: optional('GATEWAY_OPERATOR_TOKEN', headerSecret, 'opens the operator endpoints; unset: generated'),
   upstreamA: required('GATEWAY_PROV_A_URL', 'https://api.openai.com', baseAddress, 'base address of prov_a'),
   upstreamB: required('GATEWAY_PROV_B_URL', 'https://api.anthropic.com', baseAddress, 'base address of prov_b'),

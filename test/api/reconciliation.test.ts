@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Gateway, startGateway } from '../harness.ts';
+import { type Answer, type Gateway, startGateway } from '../harness.ts';
 import { type RecordedRequest, recordRequests } from './recorded-requests.ts';
 
 let gw: Gateway;
@@ -19,7 +19,8 @@ async function upload(
   order: 'fields first' | 'file first' = 'fields first',
 ) {
   const form = new FormData();
-  const addFile = () => file !== null && form.append('file', new Blob([file as BlobPart]), 'invoice.csv');
+  const addFile = () =>
+    file !== null && form.append('file', new Blob([new Uint8Array(Buffer.from(file))]), 'invoice.csv');
   if (order === 'file first') addFile();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   if (order === 'fields first') addFile();
@@ -28,8 +29,8 @@ async function upload(
     headers: { authorization: `Bearer ${token}` },
     body: form,
   });
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came back
-  return { status: response.status, json: (await response.json()) as any };
+  const json: Answer['json'] = await response.json();
+  return { status: response.status, json };
 }
 const detail = async (token: string, id: string) =>
   (await gw.call('GET', `/v1/reconciliation/${id}`, { token })).json;

@@ -188,6 +188,25 @@ describe('manners', () => {
     server.close();
   });
 
+  test('a file that breaks off on its way is not kept', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/csv', 'content-length': '100' });
+      response.write('id\r\n', () => setTimeout(() => response.destroy(), 50));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const before = readdirSync(cli.directory);
+    expect(
+      await cli.run(['--api-url', `http://127.0.0.1:${port}`, 'usage', 'export', '-o', 'half.csv']),
+    ).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'error: The answer broke off before its end. (unreachable)\nTry: gw doctor\n',
+    });
+    expect(readdirSync(cli.directory)).toEqual(before);
+    server.close();
+  });
+
   test('a configuration that cannot be read is named, not overwritten', async () => {
     const config = join(cli.directory, 'broken.json');
     writeFileSync(config, '{"token": ');

@@ -5,6 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildProgram } from '../../src/cli/program.ts';
+import { widthOf } from '../../src/cli/text.ts';
+import { raiseAlert } from '../../src/server/store/alerts.ts';
+import { type Db, openDatabase } from '../../src/server/store/database.ts';
+import { recordRequests } from '../api/recorded-requests.ts';
 import { type Gateway, type SignedUp, startGateway } from '../harness.ts';
 import { openTerminal } from './terminal.ts';
 
@@ -31,17 +35,24 @@ const readConfig = () => JSON.parse(readFileSync(configFile(), 'utf8'));
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
 const escapes = (text: string) => [...text.matchAll(/\u001b\[\d+m/g)].length;
 
+async function database<Value>(url: string, work: (db: Db) => Promise<Value>): Promise<Value> {
+  const opened = openDatabase({ url, name: 'test', connections: 1, onIdleError: () => {} });
+  return opened.asSystem(work).finally(() => opened.close());
+}
+
 describe('questions', () => {
   test('init asks what it needs, echoes what may be seen and never the password', async () => {
     const terminal = openTerminal({ homeDir: home });
     const ended = terminal.run('init', '--no-color');
+    await terminal.answer(`Address of the gateway [${gateway.apiUrl}]: `, '\r');
     await terminal.answer('Number [1]: ', '2\r');
     await terminal.answer('Name of the account: ', 'Acmé\u007fe\r');
     await terminal.answer('E-mail: ', 'new@example.com\r');
     await terminal.answer('Password (hidden): ', 'battery staple\r');
     expect(await ended).toBe(0);
     expect(terminal.stderr()).toBe(
-      `✓ Gateway 0.0.0-test answers at ${gateway.apiUrl}.\n` +
+      `Address of the gateway [${gateway.apiUrl}]: \n` +
+        `✓ Gateway 0.0.0-test answers at ${gateway.apiUrl}.\n` +
         'Do you have an account on this gateway?\n  1) Yes, log me in\n  2) No, open one (free, no card)\n' +
         'Number [1]: 2\n' +
         'Name of the account: Acmé\b \be\n' +
@@ -134,6 +145,58 @@ describe('a terminal', () => {
       'NAME               SLUG  COST CENTER        CREATED   ID\n' +
         `a team with a na…  long  費用中心費用中心…  just now  ${team.id}\n`,
     );
+  });
+
+  test('of 80 columns holds every table whole', async () => {
+    const { token, tenantId } = tenant;
+    const post = (path: string, body: object) => gateway.call('POST', path, { token, body });
+    await post('/v1/budgets', { amount_usd: 123456.78, mode: 'approval', period: 'monthly' });
+    await post('/v1/spend-quotas', {
+      dimension_type: 'end_customer',
+      dimension_value: 'a'.repeat(60),
+      period: 'month',
+      limit_microdollars: 1,
+    });
+    await post('/v1/kill', { scope_type: 'service', scope_value: 'b'.repeat(60), reason: 'c'.repeat(100) });
+    await recordRequests(gateway, tenantId, [
+      {
+        created_at: new Date().toISOString(),
+        model_id: 'm'.repeat(60),
+        service_name: 's'.repeat(60),
+        cost_microdollars: 123_456_789,
+      },
+    ]);
+    await database(gateway.databaseUrl, (db) =>
+      raiseAlert(db, {
+        tenantId,
+        type: 'budget_threshold',
+        severity: 'critical',
+        title: 't'.repeat(90),
+        metadata: {},
+        cause: 'test',
+      }),
+    );
+    for (const line of [
+      'keys list',
+      'teams list',
+      'providers list',
+      'budgets list',
+      'quotas list',
+      'kill list',
+      'requests',
+      'cost',
+      'cost --by service',
+      'models',
+      'ledger list',
+      'audit',
+      'alerts list',
+    ]) {
+      const terminal = openTerminal({ homeDir: home, columns: 80 });
+      expect(await terminal.run(...line.split(' '), '--no-color')).toBe(0);
+      const widest = Math.max(...terminal.stdout().split('\n').map(widthOf));
+      expect(widest, terminal.stdout()).toBeLessThanOrEqual(80);
+      expect(terminal.stdout().split('\n').length).toBeGreaterThan(2);
+    }
   });
 
   test('is not steered by names that strangers chose', async () => {

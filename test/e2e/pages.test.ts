@@ -9,6 +9,7 @@ import { type Seeded, seed } from './seeded.ts';
 
 /** Set to a folder to keep a picture of every page in both themes and widths. */
 const SHOTS = process.env.DASHBOARD_SHOTS;
+const PATIENCE_MS = 10_000;
 const WIDTHS = SHOTS ? [1440, 390] : [1440];
 
 let gw: Gateway;
@@ -62,6 +63,7 @@ async function openContext(theme: 'light' | 'dark', width: number): Promise<Brow
     baseURL: gw.apiUrl,
     reducedMotion: 'reduce',
   });
+  context.setDefaultTimeout(PATIENCE_MS);
   return context;
 }
 

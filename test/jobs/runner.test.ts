@@ -42,6 +42,7 @@ beforeEach(async () => {
     dashboardUrl: 'http://127.0.0.1',
     ledgerSecret: 'l'.repeat(32),
     priceSources: [],
+    retentionDays: 0,
     nowMs: Date.now,
     log: createLogger('silent'),
   };

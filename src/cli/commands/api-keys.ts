@@ -40,12 +40,17 @@ async function listKeys(session: Session): Promise<void> {
     [
       { title: 'NAME', of: (key) => key.name, flexible: true },
       { title: 'PREFIX', of: (key) => key.key_prefix },
-      { title: 'ENV', of: (key) => key.environment },
-      { title: 'TEAM', of: (key) => teams.get(key.team_id ?? '') ?? '-', flexible: true },
-      { title: 'SERVICE', of: (key) => key.service_name ?? '-', flexible: true },
-      { title: 'LAST USED', of: (key) => (key.last_used_at ? age(key.last_used_at, nowMs) : 'never') },
+      { title: 'ENV', minor: true, of: (key) => key.environment },
+      { title: 'TEAM', minor: true, of: (key) => teams.get(key.team_id ?? '') ?? '-', flexible: true },
+      { title: 'SERVICE', minor: true, of: (key) => key.service_name ?? '-', flexible: true },
+      {
+        title: 'LAST USED',
+        minor: true,
+        of: (key) => (key.last_used_at ? age(key.last_used_at, nowMs) : 'never'),
+      },
       {
         title: 'STATE',
+        flexible: true,
         of: (key) => (key.revoked_at ? `revoked ${day(key.revoked_at)}` : 'active'),
         paint: (text, key, colours) => (key.revoked_at ? colours.dim(text) : colours.green(text)),
       },

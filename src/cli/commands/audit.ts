@@ -4,7 +4,7 @@ import { describeCommand, runs } from '../command.ts';
 import { takeCsv } from '../csv-file.ts';
 import { Stop } from '../exit.ts';
 import { firstDayOf, readDay, readSpan, readWholeNumber } from '../flags.ts';
-import { moment } from '../format.ts';
+import { grouped, moment } from '../format.ts';
 import type { Host } from '../host.ts';
 import type { Session } from '../session.ts';
 
@@ -54,9 +54,9 @@ async function audit(session: Session, options: AuditOptions): Promise<void> {
     [
       { title: 'TIME (UTC)', of: (entry) => moment(entry.created_at) },
       { title: 'ACTION', of: (entry) => entry.action },
-      { title: 'BY', of: (entry) => entry.actor_type },
-      { title: 'IP', of: (entry) => entry.ip_address ?? '-' },
-      { title: 'RESOURCE', of: (entry) => entry.resource_id ?? '-' },
+      { title: 'BY', minor: true, of: (entry) => entry.actor_type },
+      { title: 'IP', minor: true, of: (entry) => entry.ip_address ?? '-' },
+      { title: 'RESOURCE', minor: true, of: (entry) => entry.resource_id ?? '-' },
       {
         title: 'DETAILS',
         of: (entry) => (Object.keys(entry.details).length === 0 ? '-' : JSON.stringify(entry.details)),
@@ -66,8 +66,6 @@ async function audit(session: Session, options: AuditOptions): Promise<void> {
     page.data,
   );
   if (page.total > page.data.length) {
-    out.note(
-      `Showing ${page.data.length} of ${page.total.toLocaleString('en-US')}. All of them: gw audit --format csv`,
-    );
+    out.note(`Showing ${page.data.length} of ${grouped(page.total)}. All of them: gw audit --format csv`);
   }
 }

@@ -32,16 +32,20 @@ export function initCommand(host: Host): Command {
   return runs<InitOptions>(host, command, init);
 }
 
-async function init(session: Session, options: InitOptions): Promise<void> {
-  const { out } = session;
+async function init(opened: Session, options: InitOptions): Promise<void> {
+  const { out } = opened;
+  const interactive = opened.host.stdin.isTTY === true;
   const environment = ENVIRONMENTS.find((name) => name === (options.environment ?? 'production'));
   if (!environment) {
     throw new Stop('usage', `The environment is ${ENVIRONMENTS.join(' or ')}.`, 'gw init --help');
   }
+  const session =
+    interactive && !opened.isApiUrlGiven
+      ? opened.at(await opened.prompts.text('Address of the gateway', opened.apiUrl))
+      : opened;
   const health = await session.take(session.anonymous.call('getHealth'));
   session.changeConfig({ api_url: session.apiUrl, default_environment: environment });
   out.done(`Gateway ${health.version} answers at ${session.apiUrl}.`);
-  const interactive = session.host.stdin.isTTY === true;
   if (!interactive && options.email === undefined && options.signup !== true) {
     out.note(`Wrote ${session.configFile}. Next: gw login`);
     return;

@@ -49,10 +49,11 @@ function listCommand(host: Host): Command {
         },
         {
           title: 'UNTIL',
+          minor: true,
           of: (approval) => (approval.status === 'approved' ? until(approval.approved_until, nowMs) : '-'),
         },
-        { title: 'DECIDED BY', of: (approval) => approval.decided_by ?? '-', flexible: true },
-        { title: 'BUDGET', of: (approval) => approval.budget_id },
+        { title: 'DECIDED BY', minor: true, of: (approval) => approval.decided_by ?? '-', flexible: true },
+        { title: 'BUDGET', minor: true, of: (approval) => approval.budget_id },
         { title: 'ID', of: (approval) => approval.id },
       ],
       page.data,

@@ -45,8 +45,8 @@ async function listBudgets(session: Session): Promise<void> {
   out.table(
     [
       { title: 'SCOPE', of: (budget) => scopeText(budget, teams), flexible: true },
-      { title: 'MODE', of: (budget) => budget.mode },
-      { title: 'PERIOD', of: (budget) => budget.period },
+      { title: 'MODE', minor: true, of: (budget) => budget.mode },
+      { title: 'PERIOD', minor: true, of: (budget) => budget.period },
       { title: 'LIMIT', of: (budget) => money(budget.effective_limit_microdollars), right: true },
       { title: 'SPENT', of: (budget) => money(budget.current_spend_microdollars), right: true },
       {
@@ -60,8 +60,8 @@ async function listBudgets(session: Session): Promise<void> {
               ? colours.yellow(text)
               : text,
       },
-      { title: '', of: (budget) => bar(budget.utilization, 1, BAR_CELLS) },
-      { title: 'RESETS', of: (budget) => until(budget.resets_at, nowMs) },
+      { title: '', minor: true, of: (budget) => bar(budget.utilization, 1, BAR_CELLS) },
+      { title: 'RESETS', minor: true, of: (budget) => until(budget.resets_at, nowMs) },
       { title: 'ID', of: (budget) => budget.id },
     ],
     budgets,

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { bar, sparkline } from '../chart.ts';
 import { describeCommand, runs } from '../command.ts';
 import { readDay } from '../flags.ts';
-import { count, decimalsFor, money, percent } from '../format.ts';
+import { count, decimalsFor, grouped, money, percent } from '../format.ts';
 import type { Host } from '../host.ts';
 import type { Session } from '../session.ts';
 import type { Column } from '../table.ts';
@@ -12,7 +12,12 @@ const DIMENSIONS = ['model', 'team', 'service', 'user', 'customer', 'agent'] as 
 type Dimension = (typeof DIMENSIONS)[number];
 
 const BAR_CELLS = 20;
+const MIN_BAR_CELLS = 4;
+/** What the other columns of a breakdown take at least. */
+const FIGURES_CELLS = 65;
 const SPARKLINE_CELLS = 60;
+/** What stands before and after the line of the days. */
+const SPARKLINE_MARGIN_CELLS = 34;
 
 interface CostOptions {
   from?: string;
@@ -74,13 +79,17 @@ async function summary(session: Session, query: Query): Promise<void> {
   const series = await session.take(client.call('getUsageTimeseries', { query: given(query) }));
   const days = series.data;
   const costs = days.map((row) => row.cost_microdollars);
+  const cells = Math.min(
+    SPARKLINE_CELLS,
+    Math.max(1, (out.width ?? Number.POSITIVE_INFINITY) - SPARKLINE_MARGIN_CELLS),
+  );
   const failed = total.total_requests === 0 ? 0 : total.total_errors / total.total_requests;
   out.fields([
     ['Spent', out.colours.bold(money(total.total_cost_microdollars))],
     ['Days', `${days[0]?.bucket.slice(0, 10) ?? '-'} to ${days.at(-1)?.bucket.slice(0, 10) ?? '-'}`],
     ['Requests', `${count(total.total_requests)} (${percent(failed)} failed)`],
     ['Tokens', `${count(total.total_tokens_input)} in, ${count(total.total_tokens_output)} out`],
-    ['Per day', `${sparkline(costs, SPARKLINE_CELLS)} at most ${money(Math.max(0, ...costs))}`],
+    ['Per day', `${sparkline(costs, cells)} at most ${money(Math.max(0, ...costs))}`],
   ]);
   if (total.top_models.length > 0) {
     out.line('');
@@ -110,7 +119,7 @@ async function breakdown(session: Session, by: Exclude<Dimension, 'agent'>, quer
   const total = answer.rows.reduce((sum, row) => sum + row.cost_microdollars, 0);
   showBars(session, by.toUpperCase(), answer.rows, total);
   const rest = answer.whole.total - answer.rows.length;
-  if (rest > 0) out.note(`${rest.toLocaleString('en-US')} more cost less than these.`);
+  if (rest > 0) out.note(`${grouped(rest)} more cost less than these.`);
 }
 
 async function fetchBreakdown(session: Session, by: Exclude<Dimension, 'agent'>, query: Query) {
@@ -147,20 +156,23 @@ function showBars(session: Session, title: string, rows: Figures[], total: numbe
   const costs = rows.map((row) => row.cost_microdollars);
   const highest = Math.max(...costs);
   const decimals = decimalsFor(costs);
+  const room = (session.out.width ?? Number.POSITIVE_INFINITY) - FIGURES_CELLS;
+  const barCells = Math.min(BAR_CELLS, Math.max(MIN_BAR_CELLS, room));
   const columns: Column<Figures>[] = [
     { title, of: (row) => row.label, flexible: true },
     { title: 'REQUESTS', of: (row) => count(row.requests), right: true },
-    { title: 'TOKENS IN', of: (row) => count(row.tokens_input), right: true },
-    { title: 'TOKENS OUT', of: (row) => count(row.tokens_output), right: true },
+    { title: 'TOKENS IN', minor: true, of: (row) => count(row.tokens_input), right: true },
+    { title: 'TOKENS OUT', minor: true, of: (row) => count(row.tokens_output), right: true },
     { title: 'COST', of: (row) => money(row.cost_microdollars, decimals), right: true },
     {
       title: 'SHARE',
+      minor: true,
       of: (row) => (total === 0 ? '-' : percent(row.cost_microdollars / total)),
       right: true,
     },
     {
       title: '',
-      of: (row) => bar(row.cost_microdollars, highest, BAR_CELLS),
+      of: (row) => bar(row.cost_microdollars, highest, barCells),
       paint: (text, _row, colours) => colours.cyan(text),
     },
   ];

@@ -55,13 +55,14 @@ async function listModels(session: Session, options: ListOptions): Promise<void>
       { title: 'MODEL', of: (model) => model.model_id, flexible: true },
       { title: 'INPUT/MTOK', of: (model) => rate(model.pricing_input_per_mtok), right: true },
       { title: 'OUTPUT/MTOK', of: (model) => rate(model.pricing_output_per_mtok), right: true },
-      { title: 'CACHED/MTOK', of: (model) => rate(model.pricing_cached_per_mtok), right: true },
+      { title: 'CACHED/MTOK', minor: true, of: (model) => rate(model.pricing_cached_per_mtok), right: true },
       {
         title: 'CONTEXT',
+        minor: true,
         of: (model) => (model.context_window ? count(model.context_window) : '-'),
         right: true,
       },
-      { title: 'PRICED', of: (model) => day(model.pricing_updated_at) },
+      { title: 'PRICED', minor: true, of: (model) => day(model.pricing_updated_at) },
       {
         title: 'STATUS',
         of: (model) => model.status,

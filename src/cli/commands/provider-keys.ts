@@ -34,9 +34,13 @@ function listCommand(host: Host): Command {
       [
         { title: 'PROVIDER', of: (key) => key.provider },
         { title: 'LABEL', of: (key) => PROVIDER_LABELS[key.provider], flexible: true },
-        { title: 'VERSION', of: (key) => String(key.key_version), right: true },
-        { title: 'ROTATED', of: (key) => (key.last_rotated_at ? age(key.last_rotated_at, nowMs) : 'never') },
-        { title: 'CREATED', of: (key) => age(key.created_at, nowMs) },
+        { title: 'VERSION', minor: true, of: (key) => String(key.key_version), right: true },
+        {
+          title: 'ROTATED',
+          minor: true,
+          of: (key) => (key.last_rotated_at ? age(key.last_rotated_at, nowMs) : 'never'),
+        },
+        { title: 'CREATED', minor: true, of: (key) => age(key.created_at, nowMs) },
         { title: 'ID', of: (key) => key.id },
       ],
       keys,

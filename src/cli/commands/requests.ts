@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { defaultsTo, describeCommand, runs } from '../command.ts';
 import { readDay, readWholeNumber } from '../flags.ts';
-import { count, decimalsFor, duration, moment, money } from '../format.ts';
+import { count, decimalsFor, duration, grouped, moment, money } from '../format.ts';
 import type { Host } from '../host.ts';
 import type { Session } from '../session.ts';
 import { findTeamId } from './teams.ts';
@@ -60,29 +60,28 @@ async function listRequests(session: Session, options: ListOptions): Promise<voi
       { title: 'TIME (UTC)', of: (row) => moment(row.created_at) },
       {
         title: 'STATUS',
+        minor: true,
         of: (row) => String(row.status_code),
         right: true,
         paint: (text, row, colours) => (row.status_code >= 400 ? colours.red(text) : colours.green(text)),
       },
-      { title: 'PROVIDER', of: (row) => row.provider },
+      { title: 'PROVIDER', minor: true, of: (row) => row.provider },
       { title: 'MODEL', of: (row) => row.model_id ?? '-', flexible: true },
-      { title: 'SERVICE', of: (row) => row.service_name ?? '-', flexible: true },
-      { title: 'IN', of: (row) => count(row.tokens_input), right: true },
-      { title: 'OUT', of: (row) => count(row.tokens_output), right: true },
+      { title: 'SERVICE', minor: true, of: (row) => row.service_name ?? '-', flexible: true },
+      { title: 'IN', minor: true, of: (row) => count(row.tokens_input), right: true },
+      { title: 'OUT', minor: true, of: (row) => count(row.tokens_output), right: true },
       {
         title: 'COST',
         of: (row) => (row.cost_status === 'unpriced' ? 'unpriced' : money(row.cost_microdollars, decimals)),
         right: true,
       },
-      { title: 'LATENCY', of: (row) => duration(row.latency_total_ms), right: true },
+      { title: 'LATENCY', minor: true, of: (row) => duration(row.latency_total_ms), right: true },
       { title: 'ID', of: (row) => row.id },
     ],
     page.data,
   );
   if (page.total > page.data.length) {
-    out.note(
-      `Showing ${page.data.length} of ${page.total.toLocaleString('en-US')}. All of them: gw usage export`,
-    );
+    out.note(`Showing ${page.data.length} of ${grouped(page.total)}. All of them: gw usage export`);
   }
 }
 

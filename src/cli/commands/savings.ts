@@ -30,10 +30,15 @@ function listCommand(host: Host): Command {
     if (findings.length === 0) return out.note('No findings. They are computed every night at 02:00 UTC.');
     out.table(
       [
-        { title: 'FINDING', of: (finding) => finding.finding_type },
+        { title: 'FINDING', flexible: true, of: (finding) => finding.finding_type },
         { title: 'MODEL', of: (finding) => finding.model_id, flexible: true },
-        { title: 'SERVICE', of: (finding) => finding.service_name ?? '-', flexible: true },
-        { title: 'COST', of: (finding) => money(finding.current_cost_microdollars), right: true },
+        { title: 'SERVICE', minor: true, of: (finding) => finding.service_name ?? '-', flexible: true },
+        {
+          title: 'COST',
+          minor: true,
+          of: (finding) => money(finding.current_cost_microdollars),
+          right: true,
+        },
         {
           title: 'SAVES',
           of: (finding) => money(finding.savings_microdollars),

@@ -11,6 +11,9 @@ import { paintSeverity } from './alerts.ts';
 
 const MODEL_CELLS = 26;
 const PLACE_CELLS = 24;
+const MIN_NAME_CELLS = 8;
+/** What the columns of fixed width and all gaps take. */
+const FIXED_CELLS = 49;
 const COST_CELLS = 12;
 const LATENCY_CELLS = 8;
 /** Six decimals always: lines of a stream cannot look ahead for the smallest. */
@@ -81,11 +84,14 @@ function lineOf(session: Session, event: Shown): string {
   }
   const place = [event.team, event.service].filter((name) => name !== null).join('/') || '-';
   const status = String(event.status_code);
+  // Both names give way alike when the terminal is too narrow for them.
+  const lacking = FIXED_CELLS + MODEL_CELLS + PLACE_CELLS - (width ?? Number.POSITIVE_INFINITY);
+  const missing = Math.min(PLACE_CELLS - MIN_NAME_CELLS, Math.max(0, Math.ceil(lacking / 2)));
   const cells = [
     event.status_code >= 400 ? colours.red(status) : colours.green(status),
     event.provider,
-    cell(event.model_id ?? '-', MODEL_CELLS),
-    cell(place, PLACE_CELLS),
+    cell(event.model_id ?? '-', MODEL_CELLS - missing),
+    cell(place, PLACE_CELLS - missing),
     padStart(money(event.cost_microdollars, COST_DECIMALS), COST_CELLS),
     padStart(duration(event.latency_ms), LATENCY_CELLS),
   ];

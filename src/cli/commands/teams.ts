@@ -32,7 +32,7 @@ function listCommand(host: Host): Command {
         { title: 'NAME', of: (team) => team.name, flexible: true },
         { title: 'SLUG', of: (team) => team.slug, flexible: true },
         { title: 'COST CENTER', of: (team) => team.cost_center ?? '-', flexible: true },
-        { title: 'CREATED', of: (team) => age(team.created_at, session.host.nowMs()) },
+        { title: 'CREATED', minor: true, of: (team) => age(team.created_at, session.host.nowMs()) },
         { title: 'ID', of: (team) => team.id },
       ],
       teams,

@@ -3,6 +3,7 @@ import { MAX_EXPORT_ROWS } from '../../contract/usage.ts';
 import { describeCommand, runs } from '../command.ts';
 import { takeCsv } from '../csv-file.ts';
 import { readDay } from '../flags.ts';
+import { grouped } from '../format.ts';
 import type { Host } from '../host.ts';
 import { findTeamId } from './teams.ts';
 
@@ -18,7 +19,7 @@ interface ExportOptions {
 export function usageCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'export',
-    summary: `The request log as CSV, the newest ${MAX_EXPORT_ROWS.toLocaleString('en-US')} rows that match`,
+    summary: `The request log as CSV, the newest ${grouped(MAX_EXPORT_ROWS)} rows that match`,
     examples: [
       'gw usage export -o requests.csv',
       'gw usage export --from 2026-01-01 --to 2026-01-31 --team platform > january.csv',

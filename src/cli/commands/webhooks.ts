@@ -41,14 +41,14 @@ function listCommand(host: Host): Command {
     out.table<Static<typeof Webhook>>(
       [
         { title: 'URL', of: (hook) => hook.url, flexible: true },
-        { title: 'EVENTS', of: (hook) => hook.event_types.join(' '), flexible: true },
+        { title: 'EVENTS', minor: true, of: (hook) => hook.event_types.join(' '), flexible: true },
         {
           title: 'STATE',
           of: stateOf,
           paint: (text, hook, colours) => (hook.active ? colours.green(text) : colours.red(text)),
         },
-        { title: 'LAST', of: (hook) => hook.last_status ?? '-' },
-        { title: 'WHEN', of: (hook) => age(hook.last_delivery_at, session.host.nowMs()) },
+        { title: 'LAST', minor: true, of: (hook) => hook.last_status ?? '-' },
+        { title: 'WHEN', minor: true, of: (hook) => age(hook.last_delivery_at, session.host.nowMs()) },
         { title: 'ID', of: (hook) => hook.id },
       ],
       list.webhooks,
@@ -154,8 +154,8 @@ function deliveriesCommand(host: Host): Command {
                 : text,
         },
         { title: 'CODE', of: (one) => String(one.status_code ?? '-'), right: true },
-        { title: 'ATTEMPTS', of: (one) => String(one.attempt_count), right: true },
-        { title: 'NEXT', of: (one) => until(one.next_retry_at, nowMs) },
+        { title: 'ATTEMPTS', minor: true, of: (one) => String(one.attempt_count), right: true },
+        { title: 'NEXT', minor: true, of: (one) => until(one.next_retry_at, nowMs) },
         { title: 'ERROR', of: (one) => one.error_message ?? '-', flexible: true },
         { title: 'ID', of: (one) => one.id },
       ],

@@ -29,7 +29,7 @@ export function digestMail(
   const week = describeWeek(digest);
   const change = describeChange(digest.costMicrodollars, digest.previousCostMicrodollars);
   const sections = sectionsOf(digest, dashboardUrl);
-  const requests = `${digest.requests.toLocaleString('en-US')} requests`;
+  const requests = countRequests(digest.requests);
   return {
     to,
     subject: `[Gateway] ${week}: ${spend}, ${change}`,
@@ -41,8 +41,8 @@ export function digestMail(
 function sectionsOf(digest: Digest, dashboardUrl: string): Section[] {
   const { savings, alerts } = digest;
   const sections: Section[] = [
-    { title: 'Top models', lines: digest.topModels.map((row) => shareLine(row, digest)), link: '/usage' },
-    { title: 'Top teams', lines: digest.topTeams.map((row) => shareLine(row, digest)), link: '/usage' },
+    { title: 'Top models', lines: digest.topModels.map((row) => shareLine(row, digest)), link: '/explore' },
+    { title: 'Top teams', lines: digest.topTeams.map((row) => shareLine(row, digest)), link: '/explore' },
     { title: 'Budgets near their limit', lines: digest.budgets.map(budgetLine), link: '/budgets' },
     {
       title: `Savings found: ${usd(savings.totalMicrodollars)} in 30 days`,
@@ -66,7 +66,7 @@ function shareLine(share: DigestShare, digest: Digest): Line {
   return {
     name: cutText(plainLine(share.name), MAX_NAME_CHARACTERS),
     figure: usd(share.costMicrodollars),
-    aside: `${Math.round(percent)} %, ${share.requests.toLocaleString('en-US')} requests`,
+    aside: `${Math.round(percent)} %, ${countRequests(share.requests)}`,
   };
 }
 
@@ -104,7 +104,8 @@ function text({ name, week, spend, change, requests, sections, dashboardUrl }: C
     'Open the dashboard:',
     dashboardUrl,
     '',
-    'You get this mail every Monday. It can be turned off in the settings of your account.',
+    'You get this mail every Monday. Turn it off in the settings of your account:',
+    `${dashboardUrl}/settings`,
     '',
   ].join('\n');
 }
@@ -134,8 +135,8 @@ ${sections.map(sectionHtml).join('\n')}
 <p style="margin:8px 0 24px"><a href="${link}"
   style="display:inline-block;padding:12px 20px;border-radius:8px;background:#1d4ed8;color:#ffffff;font-size:15px;
   font-weight:600;text-decoration:none">Open the dashboard</a></p>
-<p style="margin:0;font-size:13px;line-height:1.6;${MUTED}">You get this mail every Monday. It can be turned off in
-the settings of your account.</p>
+<p style="margin:0;font-size:13px;line-height:1.6;${MUTED}">You get this mail every Monday. Turn it off in
+<a href="${link}/settings" style="color:#1d4ed8">the settings of your account</a>.</p>
 </td></tr></table>
 </td></tr></table>
 </body>
@@ -156,6 +157,10 @@ function sectionHtml({ title, lines, link }: Section): string {
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="margin:0 0 28px">
 ${rows.join('\n')}
 </table>`;
+}
+
+function countRequests(count: number): string {
+  return `${count.toLocaleString('en-US')} ${count === 1 ? 'request' : 'requests'}`;
 }
 
 /** “9–15 Nov 2026”, “28 Sep – 4 Oct 2026”. */

@@ -73,11 +73,11 @@ describe('the mail', () => {
 Top models
   $1,000.00  gpt-5                                 81 %, 12,000 requests
     $234.57  <script>alert(1)</script> Fake: line  19 %, 345 requests
-  https://gateway.example/usage
+  https://gateway.example/explore
 
 Top teams
   $1,234.57  Search  100 %, 12,345 requests
-  https://gateway.example/usage
+  https://gateway.example/explore
 
 Budgets near their limit
   89 %  team Search  $900.00 of $1,000.00 this month
@@ -94,7 +94,8 @@ Savings found: $50.00 in 30 days
 Open the dashboard:
 https://gateway.example
 
-You get this mail every Monday. It can be turned off in the settings of your account.
+You get this mail every Monday. Turn it off in the settings of your account:
+https://gateway.example/settings
 `);
   });
 

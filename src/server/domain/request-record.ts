@@ -25,8 +25,8 @@ export interface AdmittedRequest extends PromptFingerprints {
   tags: Record<string, string>;
   /** Harmless request headers kept for the detail view. */
   headers: Record<string, string>;
-  /** The budgets it reserved from, each in the period it was admitted in. */
-  reservations: Array<{ budget_id: string; period_start: string }>;
+  /** The budgets it reserved from, each in the period it was admitted in, and whose lease the money came from. */
+  reservations: Array<{ budget_id: string; period_start: string; holder_id: string }>;
   /** The most it could cost; zero when no budget could have stopped it. */
   reserved_microdollars: number;
   /** A coarse count of the tokens sent, for the one case where nothing better is ever known. */

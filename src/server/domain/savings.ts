@@ -79,29 +79,37 @@ export function findSavings(
   totals: readonly TraitTotals[],
   catalogue: readonly CataloguedModel[],
 ): SavingsDraft[] {
-  const modelOf = (total: TraitTotals) =>
-    catalogue.find((model) => model.provider === total.provider && model.model_id === total.model_id);
   const drafts = totals.map((total) => {
-    const model = modelOf(total);
-    if (!model) return null;
-    switch (total.trait) {
-      case 'short':
-        return findDowngrade(total, model, catalogue);
-      case 'small':
-        return findSmallRequests(total, model);
-      case 'cacheable':
-        return findUnusedCache(total, model);
-      case 'duplicate':
-        return findDuplicates(total);
-      case 'plain':
-        return null;
-    }
+    const model = catalogue.find(
+      ({ provider, model_id }) => provider === total.provider && model_id === total.model_id,
+    );
+    return model ? findInTotal(total, model, catalogue) : null;
   });
   drafts.push(...findIdleModels(totals, catalogue));
   return drafts.filter(
     (draft): draft is SavingsDraft =>
       draft !== null && draft.savings_microdollars >= MIN_SAVINGS_MICRODOLLARS,
   );
+}
+
+function findInTotal(
+  total: TraitTotals,
+  model: CataloguedModel,
+  catalogue: readonly CataloguedModel[],
+): SavingsDraft | null {
+  switch (total.trait) {
+    case 'short':
+      return findDowngrade(total, model, catalogue);
+    case 'small':
+      return findSmallRequests(total, model);
+    case 'cacheable':
+      return findUnusedCache(total, model);
+    case 'duplicate':
+      return findDuplicates(total);
+    case 'plain':
+      // Of these the model as a whole is looked at.
+      return null;
+  }
 }
 
 function findDowngrade(

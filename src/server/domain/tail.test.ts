@@ -63,23 +63,28 @@ describe('a filter', () => {
   });
 
   it('lets every alert through', () => {
-    const alert = { kind: 'alert' as const, eventType: 'alert.cost_anomaly', data: {} };
+    const event = { id: 'e', type: 'alert.cost_anomaly', created_at: REQUEST.created_at, data: {} };
+    const alert = { kind: 'alert' as const, event };
     expect(isWanted({ team: 'nobody', minCostMicrodollars: 10 }, alert)).toBe(true);
   });
 });
 
 describe('what readers are shown', () => {
   it('is the alert itself, and a kill switch as an alert of its own type', () => {
+    const show = (type: string, data: Record<string, unknown>) =>
+      showTailed({ kind: 'alert', event: { id: 'e', type, created_at: REQUEST.created_at, data } });
     const alert = { id: 'a', alert_type: 'cost_anomaly', title: 't', metadata: { type: 'x' } };
-    expect(showTailed({ kind: 'alert', eventType: 'alert.cost_anomaly', data: alert })).toEqual({
-      type: 'alert',
-      ...alert,
-    });
+    expect(show('alert.cost_anomaly', alert)).toEqual({ type: 'alert', ...alert });
     const kill = { id: 'k', scope_type: 'all', scope_value: '*' };
-    expect(showTailed({ kind: 'alert', eventType: 'alert.kill_switch', data: kill })).toEqual({
+    expect(show('alert.kill_switch', kill)).toEqual({
       type: 'alert',
+      id: 'e',
       alert_type: 'kill_switch',
-      ...kill,
+      severity: 'critical',
+      title: 'Kill switch on: all traffic',
+      acknowledged: false,
+      created_at: REQUEST.created_at,
+      metadata: kill,
     });
   });
 });

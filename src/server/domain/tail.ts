@@ -1,5 +1,6 @@
 import { formatUsd } from '../../contract/money.ts';
 import type { TailEvent } from '../../contract/stream.ts';
+import { alertMessage } from './alert-messages.ts';
 
 /** What a reader of the live tail wants to see of the requests; each field narrows further. */
 export interface TailFilter {
@@ -34,7 +35,7 @@ export interface TailedRequest {
 
 export type Tailed =
   | { kind: 'request'; request: TailedRequest }
-  | { kind: 'alert'; eventType: string; data: Record<string, unknown> };
+  | { kind: 'alert'; event: { id: string; type: string; created_at: string; data: Record<string, unknown> } };
 
 /** Alerts concern the whole account, so no filter hides them. */
 export function isWanted(filter: TailFilter, tailed: Tailed): boolean {
@@ -55,10 +56,7 @@ function isTeam(text: string, request: TailedRequest): boolean {
 
 /** The JSON that readers get. */
 export function showTailed(tailed: Tailed): TailEvent {
-  if (tailed.kind === 'alert') {
-    const alertType = tailed.eventType.replace(/^alert\./, '');
-    return { alert_type: alertType, ...tailed.data, type: 'alert' } as TailEvent;
-  }
+  if (tailed.kind === 'alert') return showAlert(tailed.event);
   const { request } = tailed;
   return {
     type: 'request',
@@ -79,6 +77,22 @@ export function showTailed(tailed: Tailed): TailEvent {
     status_code: request.status_code,
     latency_ms: request.latency_total_ms,
     created_at: request.created_at,
+  };
+}
+
+/** What is told like an alert without being one, a kill switch that was put on, is dressed as one. */
+function showAlert({ id, type, created_at, data }: (Tailed & { kind: 'alert' })['event']): TailEvent {
+  if (typeof data.alert_type === 'string') return { ...data, type: 'alert' } as TailEvent;
+  const { title, severity } = alertMessage({ type, data, createdAtMs: Date.parse(created_at) }, '');
+  return {
+    type: 'alert',
+    id,
+    alert_type: type.replace(/^alert\./, ''),
+    severity,
+    title,
+    acknowledged: false,
+    created_at,
+    metadata: data,
   };
 }
 

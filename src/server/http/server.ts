@@ -11,7 +11,7 @@ import { openEventStream } from './event-stream.ts';
 import { readMultipart } from './multipart.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { authorizationOf, keepTokenInCookie } from './session-cookie.ts';
-import { compileValidator, readQuery, type Validator } from './validate.ts';
+import { compileValidator, compileWriter, readQuery, type Validator } from './validate.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -44,6 +44,10 @@ export function buildHttpServer(parts: HttpParts): FastifyInstance {
       connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     },
     genReqId: () => uuidv7(),
+    // A path that cannot be decoded leads nowhere.
+    frameworkErrors: (_error, request, reply) => {
+      void sendRefusal(reply.header('x-gateway-request-id', request.id), refuse('not_found'));
+    },
   });
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-gateway-request-id', request.id);
@@ -97,6 +101,7 @@ function takeUploads(
 function answerFor(name: string, operation: Operation, handler: Handler<never>, parts: HttpParts) {
   const bodyValidator = operation.body && !operation.upload ? compileValidator(operation.body) : null;
   const queryValidator = operation.query ? compileValidator(operation.query) : null;
+  const write = compileWriter(operation.response);
   const limit = parts.rateLimits[name];
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const ip = clientIp(
@@ -138,7 +143,7 @@ function answerFor(name: string, operation: Operation, handler: Handler<never>, 
     reply.code(operation.success);
     if (operation.success === 204) return reply.send();
     const shown = keepTokenInCookie(request, reply, name, answer);
-    return reply.type('application/json; charset=utf-8').send(JSON.stringify(shown));
+    return reply.type('application/json; charset=utf-8').send(write(shown));
   };
 }
 

@@ -34,13 +34,22 @@ export function compileValidator(schema: TObject): Validator {
       const known: Record<string, unknown> = {};
       for (const [name, property] of Object.entries(properties)) {
         const field = Object.hasOwn(given, name) ? given[name] : property.default;
-        if (field !== undefined) known[name] = field;
+        // An empty text where something is required is as good as nothing.
+        if (field === undefined || (field === '' && property['x-missing'])) continue;
+        known[name] = field;
       }
       if (!compiled.Check(known)) return refusalFor(properties, [...compiled.Errors(known)] as SchemaError[]);
       const unknown = Object.keys(given).filter((name) => !Object.hasOwn(properties, name));
       return { value: known, unknown };
     },
   };
+}
+
+/** Writes an answer with the fields its contract names and no others: a row never shows more than was meant. */
+export function compileWriter(schema: TSchema | null): (answer: unknown) => string {
+  if (!schema) return JSON.stringify;
+  const compiled = Compile(schema);
+  return (answer) => JSON.stringify(compiled.Clean(answer));
 }
 
 function refusalFor(properties: Record<string, Property>, errors: readonly SchemaError[]): Refusal {

@@ -20,6 +20,7 @@ import { checkPlanUsage } from './plan-usage.ts';
 import { announcePriceChange } from './price-changes.ts';
 import { checkQuotas } from './quotas.ts';
 import { recorded } from './recorded.ts';
+import { forgetOldRequests } from './retention.ts';
 import { computeSavings } from './savings.ts';
 import { SCHEDULE } from './schedule.ts';
 import { scrapePrices } from './scrape-prices.ts';
@@ -39,7 +40,7 @@ const STOP_PATIENCE_MS = 5_000;
 const CLOSE_PATIENCE_MS = 1_000;
 
 /** A job whose task is not in this table waits in the queue, untouched, for a node that knows it. */
-function tasksOf(parts: JobParts, wakeSender: () => void): Partial<Record<TaskName, Task>> {
+function tasksOf(parts: JobParts, wakeSender: () => void): Record<TaskName, Task> {
   return {
     send_mail: sendMail(parts),
     forgot_password: forgotPassword(parts),
@@ -58,6 +59,7 @@ function tasksOf(parts: JobParts, wakeSender: () => void): Partial<Record<TaskNa
     prune_revoked_tokens: () => parts.database.asSystem(deleteExpiredRevocations),
     prune_control_changes: () => parts.database.asSystem(deleteOldChanges),
     prune_password_resets: () => parts.database.asSystem(deleteOldPasswordResets),
+    forget_old_requests: forgetOldRequests(parts),
   };
 }
 
@@ -65,8 +67,7 @@ function tasksOf(parts: JobParts, wakeSender: () => void): Partial<Record<TaskNa
 function withRecords(parts: JobParts, tasks: ReturnType<typeof tasksOf>): ReturnType<typeof tasksOf> {
   const all = { ...tasks };
   for (const { task: name } of SCHEDULE) {
-    const task = tasks[name];
-    if (task) all[name] = recorded(parts, name, task);
+    all[name] = recorded(parts, name, tasks[name]);
   }
   return all;
 }

@@ -27,4 +27,5 @@ export const SCHEDULE: readonly ScheduledTask[] = [
   { task: 'prune_revoked_tokens', at: '17 1 * * *', catchUpMs: 24 * HOUR_MS, maxAttempts: 5 },
   { task: 'prune_webhook_deliveries', at: '37 1 * * *', catchUpMs: 24 * HOUR_MS, maxAttempts: 5 },
   { task: 'prune_password_resets', at: '27 1 * * *', catchUpMs: 24 * HOUR_MS, maxAttempts: 5 },
+  { task: 'forget_old_requests', at: '47 1 * * *', catchUpMs: 24 * HOUR_MS, maxAttempts: 5 },
 ];

@@ -21,6 +21,8 @@ export interface JobParts {
   /** Signs the records that correct the ledger. */
   ledgerSecret: string;
   priceSources: readonly PriceSource[];
+  /** Zero keeps requests for ever. */
+  retentionDays: number;
   nowMs: () => number;
   log: Logger;
 }

@@ -10,9 +10,10 @@ import type { AdmittedRequest } from '../domain/request-record.ts';
 import { tokensAtMost } from '../domain/token-bound.ts';
 import type { ApprovalDesk } from './approval-desk.ts';
 import type { Caller } from './identify.ts';
-import type { LeaseKeeper, Reservation, Shortage } from './lease-keeper.ts';
+import type { LeaseKeeper, Shortage } from './lease-keeper.ts';
 import type { OutputHistory } from './output-history.ts';
 import type { RequestFacts } from './providers/index.ts';
+import type { Reservation } from './reservation.ts';
 import type { Snapshots } from './snapshot.ts';
 
 export interface AdmissionParts {

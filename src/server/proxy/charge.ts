@@ -62,18 +62,13 @@ export async function commitCharges(db: Db, charges: readonly BudgetCharge[], no
   }
 }
 
-/** What comes off this node's leases: the real cost of every request that had reserved from one. */
+/** What comes off which leases: the real cost of every request that had reserved from one. */
 export function spentOfLeases(records: readonly RequestRecord[]): SpentOfLease[] {
   const spent = new Map<string, SpentOfLease>();
   for (const record of records) {
-    for (const { budget_id, period_start } of record.reservations) {
-      const key = `${budget_id} ${period_start}`;
-      const sum = spent.get(key) ?? {
-        tenant_id: record.tenant_id,
-        budget_id,
-        period_start,
-        cost_microdollars: 0,
-      };
+    for (const reservation of record.reservations) {
+      const key = `${reservation.budget_id} ${reservation.period_start} ${reservation.holder_id}`;
+      const sum = spent.get(key) ?? { tenant_id: record.tenant_id, ...reservation, cost_microdollars: 0 };
       sum.cost_microdollars += record.cost_microdollars;
       spent.set(key, sum);
     }

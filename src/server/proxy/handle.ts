@@ -11,12 +11,12 @@ import { forward, type Outgoing } from './forward.ts';
 import { findKeyText, holdsApiKey, keptHeaders, queryWithoutKey, upstreamHeaders } from './headers.ts';
 import { type Caller, identify } from './identify.ts';
 import type { Journal } from './journal/journal.ts';
-import type { Reservation } from './lease-keeper.ts';
 import { meterAnswer, recordWithoutAnswer, STATUS_CLIENT_LEFT } from './meter.ts';
 import { openUsageReader, type RequestFacts, readRequest } from './providers/index.ts';
 import { readBody } from './read-body.ts';
 import { sendRefusal } from './refusal.ts';
 import { makeRequestId } from './request-id.ts';
+import type { Reservation } from './reservation.ts';
 import { readTarget } from './target.ts';
 import type { Upstreams } from './upstreams.ts';
 
@@ -89,9 +89,10 @@ export async function handle(
   const { providerKey, reservation } = admission;
   if (reservation) {
     admitted.reserved_microdollars = reservation.amount;
-    admitted.reservations = reservation.budgets.map(({ id, periodStartMs }) => ({
+    admitted.reservations = reservation.budgets.map(({ id, periodStartMs, holderId }) => ({
       budget_id: id,
       period_start: new Date(periodStartMs).toISOString(),
+      holder_id: holderId,
     }));
   }
   const headers = upstreamHeaders(request.rawHeaders, provider, providerKey);

@@ -4,7 +4,7 @@ import type { Logger } from '../adapters/log.ts';
 import type { Metrics } from '../adapters/metrics.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../store/database.ts';
-import { deleteLeasesOfNode } from '../store/leases.ts';
+import { deleteLeasesOfNodes } from '../store/leases.ts';
 import { ApprovalDesk } from './approval-desk.ts';
 import { ControlListener } from './control-listener.ts';
 import type { ProxyParts } from './handle.ts';
@@ -15,7 +15,7 @@ import { claimJournal } from './journal/slots.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { recordInterrupted } from './meter.ts';
 import { ModelWatch } from './model-watch.ts';
-import { takeNodeId } from './node-id.ts';
+import { keepOnlyNodeId, takeNodeId } from './node-id.ts';
 import { OutputHistory } from './output-history.ts';
 import { createProxyServer } from './server.ts';
 import type { Snapshots } from './snapshot.ts';
@@ -33,6 +33,8 @@ export interface DataPlaneOptions {
   databaseUrl: string;
   /** For the ingest alone, so that a busy API cannot starve it. */
   database: Database;
+  /** For budgets: gives up soon, because requests wait for it. */
+  leaseDatabase: Database;
   snapshots: Snapshots;
   ledgerSecret: string;
   metrics: Metrics;
@@ -68,7 +70,7 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
     snapshots,
     leases,
     history: new OutputHistory(),
-    approvals: new ApprovalDesk({ database: options.database, log }),
+    approvals: new ApprovalDesk({ database: options.leaseDatabase, log }),
     journal,
     upstreams,
     maxBodyBytes: config.maxBodyBytes,
@@ -89,14 +91,14 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
     }),
     async start() {
       await snapshots.refreshPrices();
-      for (const request of node.interrupted) {
-        await journal.end(recordInterrupted(request, snapshots.prices));
-      }
+      await Promise.all(
+        node.interrupted.map((request) => journal.end(recordInterrupted(request, snapshots.prices))),
+      );
       control.start();
       leases.start();
       ingest.start();
       started = true;
-      node.releaseEarlierRun();
+      node.releaseEarlierRuns();
     },
     async stop() {
       draining = true;
@@ -118,16 +120,16 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
 /** What this process remembers, owes and hears as one node among others. */
 async function openNode(options: DataPlaneOptions) {
   const { config, database, log, nowMs, snapshots } = options;
-  const directory = claimJournal(join(config.dataDir, 'journal'), options.journalSlot, config.workers);
+  const directory = await claimJournal(join(config.dataDir, 'journal'), options.journalSlot, config.workers);
   const interrupted = await findInterrupted(directory, log);
   const journal = new Journal({ directory, maxBytes: config.journalMaxBytes, log });
-  const { nodeId, earlierNodeId } = await takeNodeId(directory);
-  const leases = new LeaseKeeper({ database, nodeId, nowMs, log });
+  const { nodeId, earlierNodeIds } = await takeNodeId(directory);
+  const leases = new LeaseKeeper({ database: options.leaseDatabase, nodeId, nowMs, log });
   snapshots.onRefreshed((tenantId) => leases.tenantChanged(tenantId));
   const control = new ControlListener({
     url: options.databaseUrl,
     snapshots,
-    onRecall: (recall) => leases.recalled(recall.budget_id, recall.period_start_ms, recall.recall_number),
+    onRecall: (recall) => leases.recalled(recall),
     log,
   });
   const models = new ModelWatch();
@@ -135,7 +137,6 @@ async function openNode(options: DataPlaneOptions) {
   const ingest = new Ingest({
     database,
     journal,
-    nodeId,
     ledgerSecret,
     nowMs,
     log,
@@ -146,14 +147,15 @@ async function openNode(options: DataPlaneOptions) {
       options.onRecorded();
     },
   });
-  /** What the earlier run had leased is accounted for when everything it wrote down is in the database. */
-  const releaseEarlierRun = () => {
-    if (!earlierNodeId) return;
+  /** What earlier runs had leased is accounted for when everything they wrote down is in the database. */
+  const releaseEarlierRuns = () => {
+    if (earlierNodeIds.length === 0) return;
     ingest.caughtUp
-      .then(() => database.asSystem((db) => deleteLeasesOfNode(db, earlierNodeId)))
+      .then(() => database.asSystem((db) => deleteLeasesOfNodes(db, earlierNodeIds)))
+      .then(() => keepOnlyNodeId(directory, nodeId))
       .catch((error: Error) => log.warn({ err: error }, 'old leases run out by themselves'));
   };
-  return { interrupted, journal, leases, control, ingest, releaseEarlierRun };
+  return { interrupted, journal, leases, control, ingest, releaseEarlierRuns };
 }
 
 async function until(holds: () => boolean, limitMs: number): Promise<void> {

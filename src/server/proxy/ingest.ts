@@ -12,11 +12,12 @@ import {
 } from '../../ledger/chain.ts';
 import type { Logger } from '../adapters/log.ts';
 import type { RequestRecord } from '../domain/request-record.ts';
-import { type Database, isTransient } from '../store/database.ts';
+import type { Database } from '../store/database.ts';
 import {
   ensureRequestsPartition,
   insertLedgerRecords,
   insertRequests,
+  isAboutRecords,
   listKnownRequests,
   lockLedgerHeads,
   type SignedHead,
@@ -41,15 +42,20 @@ interface JournaledRecord {
   json: string;
 }
 
+/** Everything before it is in the database. */
+interface Cursor {
+  segment: number;
+  offset: number;
+}
+
 export interface IngestParts {
   database: Database;
   journal: Journal;
-  nodeId: string;
   ledgerSecret: string;
   models: ModelWatch;
   nowMs: () => number;
   log: Logger;
-  /** Told of every batch after its commit. */
+  /** Told of every batch after its commit: what was new in it, and what came off the leases with all of it. */
   onCommitted: (records: readonly RequestRecord[], spent: readonly SpentOfLease[]) => void;
 }
 
@@ -62,8 +68,7 @@ export class Ingest {
   readonly #parts: IngestParts;
   readonly #ledgerKey: KeyObject;
   readonly #knownMonths = new Set<string>();
-  #segment: number;
-  #offset = 0;
+  #cursor: Cursor;
   #stopping = false;
   #wake: () => void = () => {};
   #woken = false;
@@ -79,12 +84,20 @@ export class Ingest {
   constructor(parts: IngestParts) {
     this.#parts = parts;
     this.#ledgerKey = createSecretKey(Buffer.from(parts.ledgerSecret));
-    this.#segment = listSegments(parts.journal.directory)[0]!;
+    this.#cursor = {
+      segment: listSegments(parts.journal.directory)[0] ?? parts.journal.currentSegment,
+      offset: 0,
+    };
     parts.journal.onWritten(() => this.#nudge());
   }
 
   get lastError(): string | null {
     return this.#lastError;
+  }
+
+  /** How long the oldest record has waited for the database; null when none waits. */
+  lagMs(nowMs: number): number | null {
+    return this.#behindSinceMs === null ? null : nowMs - this.#behindSinceMs;
   }
 
   start(): void {
@@ -98,11 +111,6 @@ export class Ingest {
     await this.#running;
   }
 
-  /** How long the oldest record has waited that is not in the database yet; null when there is none. */
-  lagMs(nowMs: number): number | null {
-    return this.#behindSinceMs === null ? null : nowMs - this.#behindSinceMs;
-  }
-
   #nudge(): void {
     this.#behindSinceMs ??= performance.now();
     this.#woken = true;
@@ -110,46 +118,70 @@ export class Ingest {
   }
 
   async #run(): Promise<void> {
+    let waitMs = MIN_RETRY_MS;
     for (;;) {
-      const records = await this.#readBatch();
-      if (records.length > 0) {
-        const written = await this.#writeUntilDone(records);
-        if (!written) return;
-        // A full batch means there is more to catch up with; else the next moment's records are gathered first.
-        if (records.length < MAX_BATCH_RECORDS && !this.#stopping) await sleep(GATHER_MS);
-        continue;
+      try {
+        if (!(await this.#carryOn())) return;
+        waitMs = MIN_RETRY_MS;
+      } catch (error) {
+        // Of the disk under the journal: the database's are dealt with below.
+        this.#lastError = (error as Error).message;
+        this.#parts.log.error({ err: error }, 'the journal could not be carried on; trying again');
+        if (this.#stopping) return;
+        await sleep(waitMs);
+        waitMs = Math.min(waitMs * 2, MAX_RETRY_MS);
       }
-      this.#behindSinceMs = null;
-      this.#markCaughtUp();
-      if (this.#stopping) return;
-      await this.#sleepUntilWoken();
-      if (!this.#stopping) await sleep(GATHER_MS);
     }
   }
 
-  /** The end records from the cursor on; moves from segment to segment and lets go of those it has behind it. */
-  async #readBatch(): Promise<JournaledRecord[]> {
+  /** One batch, or a rest when there is none. False when it is time to stop. */
+  async #carryOn(): Promise<boolean> {
+    const { records, cursor } = await this.#readBatch();
+    if (records.length > 0 && !(await this.#writeUntilDone(records))) return false;
+    // Only now: what was read and not written is read again.
+    this.#moveTo(cursor);
+    if (records.length === 0) {
+      this.#behindSinceMs = null;
+      this.#markCaughtUp();
+      if (this.#stopping) return false;
+      await this.#sleepUntilWoken();
+    }
+    // A full batch means there is more to catch up with; else the next moment's records are gathered first.
+    if (records.length < MAX_BATCH_RECORDS && !this.#stopping) await sleep(GATHER_MS);
+    return true;
+  }
+
+  /** The end records from the cursor on, through as many segments as it takes. */
+  async #readBatch(): Promise<{ records: JournaledRecord[]; cursor: Cursor }> {
     const records: JournaledRecord[] = [];
     const { journal, log } = this.#parts;
+    let { segment, offset } = this.#cursor;
     while (records.length < MAX_BATCH_RECORDS) {
-      const path = segmentPath(journal.directory, this.#segment);
-      const finished = this.#segment < journal.currentSegment;
-      const read = await readEntries(path, this.#offset, MAX_BATCH_RECORDS - records.length);
-      this.#offset = read.offset;
+      const isFinished = segment < journal.currentSegment;
+      const next = isFinished
+        ? listSegments(journal.directory).find((number) => number > segment)
+        : undefined;
+      const path = segmentPath(journal.directory, segment);
+      const read = await readEntries(path, offset, MAX_BATCH_RECORDS - records.length);
+      offset = read.offset;
       for (const entry of read.entries) {
         if (entry.kind === 'end') records.push({ json: entry.json, record: JSON.parse(entry.json) });
       }
       if (read.state === 'more') continue;
-      if (!finished) break;
-      if (read.state === 'damaged' || fs.statSync(path).size > read.offset)
-        reportDamage(path, read.offset, log);
-      // The batch is committed before the cursor leaves its segment, or the segment could go too early.
-      if (records.length > 0) break;
-      this.#segment = listSegments(journal.directory).find((number) => number > this.#segment)!;
-      this.#offset = 0;
-      journal.release(this.#segment);
+      // The next segment may not be there yet: its disk is failing.
+      if (next === undefined) break;
+      if (read.state === 'damaged' || fs.statSync(path).size > offset) reportDamage(path, offset, log);
+      segment = next;
+      offset = 0;
     }
-    return records;
+    return { records, cursor: { segment, offset } };
+  }
+
+  /** Lets go of the segments behind it: everything in them is in the database. */
+  #moveTo(cursor: Cursor): void {
+    const hasLeft = cursor.segment > this.#cursor.segment;
+    this.#cursor = cursor;
+    if (hasLeft) this.#parts.journal.release(cursor.segment);
   }
 
   /** False when stopped while the database would not take it: the journal keeps it for the next start. */
@@ -158,11 +190,14 @@ export class Ingest {
       try {
         const fresh = await this.#write(records);
         this.#lastError = null;
-        if (fresh.length > 0) this.#parts.onCommitted(fresh, spentOfLeases(fresh));
+        // All of them, not the new ones only: the answer to an earlier try may have been lost after its commit.
+        this.#parts.onCommitted(fresh, spentOfLeases(records.map(({ record }) => record)));
         return true;
       } catch (error) {
         this.#lastError = (error as Error).message;
-        if (!isTransient(error)) return this.#writeApart(records, error as Error);
+        // A month's partition may have been dropped since; the next try makes sure again.
+        this.#knownMonths.clear();
+        if (isAboutRecords(error)) return this.#writeApart(records, error as Error);
         this.#parts.log.warn(
           { err: error, records: records.length },
           'the database did not take a batch; trying again',
@@ -175,20 +210,28 @@ export class Ingest {
 
   /** One record the database refuses for what it is must not hold up all others: halve until it stands alone. */
   async #writeApart(records: readonly JournaledRecord[], error: Error): Promise<boolean> {
-    if (records.length === 1) {
-      const path = join(this.#parts.journal.directory, 'quarantine.jsonl');
-      this.#parts.log.fatal(
-        { err: error, request: records[0]!.record.id, path },
-        'a record cannot be stored; set aside',
-      );
-      fs.appendFileSync(path, `${records[0]!.json}\n`, { mode: 0o600, flush: true });
-      return true;
-    }
+    if (records.length === 1) return this.#writeCleaned(records[0]!, error);
     const middle = records.length >> 1;
     return (
       (await this.#writeUntilDone(records.slice(0, middle))) &&
       (await this.#writeUntilDone(records.slice(middle)))
     );
+  }
+
+  /** Text that PostgreSQL cannot hold is replaced; what is refused all the same is set aside, never dropped. */
+  async #writeCleaned(journaled: JournaledRecord, error: Error): Promise<boolean> {
+    const json = JSON.stringify(journaled.record, (_key, value: unknown) =>
+      typeof value === 'string' ? storableText(value) : value,
+    );
+    if (json !== journaled.json) return this.#writeUntilDone([{ json, record: JSON.parse(json) }]);
+    const path = join(this.#parts.journal.directory, 'quarantine.jsonl');
+    this.#parts.log.fatal(
+      { err: error, request: journaled.record.id, path },
+      'a record cannot be stored; set aside',
+    );
+    fs.appendFileSync(path, `${journaled.json}\n`, { mode: 0o600, flush: true });
+    this.#parts.onCommitted([], spentOfLeases([journaled.record]));
+    return true;
   }
 
   /** Request rows, ledger records and rollups of one batch, in one transaction. */
@@ -216,7 +259,7 @@ export class Ingest {
       if (chained.length > 0) await insertLedgerRecords(db, chained, movedHeads);
       await commitCharges(db, charges, this.#parts.nowMs());
       const spent = spentOfLeases(fresh);
-      if (spent.length > 0) await spendLeases(db, this.#parts.nodeId, spent);
+      if (spent.length > 0) await spendLeases(db, spent);
       await this.#parts.models.note(db, fresh);
       await appendRequestsToTail(db, fresh);
       return fresh;
@@ -234,6 +277,11 @@ export class Ingest {
     this.#woken = false;
     this.#wake = () => {};
   }
+}
+
+/** Without what a text column refuses: zero characters and halves of pairs. */
+function storableText(text: string): string {
+  return Buffer.from(text, 'utf8').toString('utf8').replaceAll('\0', '\ufffd');
 }
 
 function withoutRepeats(journaled: readonly JournaledRecord[]): JournaledRecord[] {

@@ -27,6 +27,7 @@ const CLIENT_ERRORS: Readonly<Record<string, ErrorCause>> = {
 export function createProxyServer(parts: ProxyParts): { server: Server; inFlight: () => number } {
   let inFlight = 0;
   const answers = new WeakMap<Duplex, Set<ServerResponse>>();
+  const refused = new WeakSet<Duplex>();
   const receive = (request: IncomingMessage, response: ServerResponse) => {
     const open = answers.get(request.socket) ?? new Set();
     answers.set(request.socket, open.add(response));
@@ -39,13 +40,16 @@ export function createProxyServer(parts: ProxyParts): { server: Server; inFlight
         inFlight -= 1;
       });
   };
-  // Where another request waits for its answer on the same connection, ours would be taken for that one.
+  // Where another request waits for its answer on the same connection, ours would be taken for that one: it is
+  // let have its own, and then the connection ends.
   const refuseRaw = (socket: Duplex, cause: ErrorCause) => {
-    const awaited = [...(answers.get(socket) ?? [])].some(
-      ({ headersSent, req }) => headersSent || req.complete,
-    );
-    if (awaited || !socket.writable) return socket.destroy();
-    socket.end(rawRefusal(cause));
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    const open = [...(answers.get(socket) ?? [])];
+    const awaited = open.filter(({ headersSent, req }) => headersSent || req.complete);
+    if (!socket.writable) socket.destroy();
+    else if (awaited.length === 0) socket.end(rawRefusal(cause));
+    else awaited.at(-1)!.once('close', () => socket.destroy());
   };
   const server = createServer(
     {

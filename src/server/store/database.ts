@@ -9,6 +9,8 @@ export const WALLED_ROLE = 'gateway_walled';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const STATEMENT_TIMEOUT_MS = 60_000;
+/** A server answers a statement that ran out of time within this, or is not there. */
+const SILENCE_MS = 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -39,17 +41,20 @@ export function openDatabase(options: {
   url: string;
   name: string;
   connections: number;
+  /** For work that somebody waits for; without it, the longest any statement may take. */
+  statementTimeoutMs?: number;
   onIdleError: (error: Error) => void;
 }): Database {
+  const { statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options;
   const pool = new pg.Pool({
     connectionString: options.url,
     application_name: options.name,
     max: options.connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: statementTimeoutMs,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     // A statement whose server went away without a word must not hold its caller for the kernel's two hours.
-    query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
+    query_timeout: statementTimeoutMs + SILENCE_MS,
     keepAlive: true,
     onConnect: prepareConnection,
   });
@@ -64,9 +69,12 @@ export function openDatabase(options: {
       await client.query(isRefusal(result) ? 'rollback' : 'commit');
       return result;
     } catch (error) {
-      await client.query('rollback').catch((rollbackError: Error) => {
-        broken = rollbackError;
-      });
+      // A connection that did not answer would not answer this either, and is let go of.
+      if (isSilence(error)) broken = error;
+      else
+        await client.query('rollback').catch((rollbackError: Error) => {
+          broken = rollbackError;
+        });
       throw error;
     } finally {
       client.release(broken);
@@ -92,6 +100,11 @@ async function prepareConnection(client: pg.ClientBase): Promise<void> {
       from pg_roles me, pg_roles walled
      where me.rolname = session_user and (me.rolsuper or me.rolbypassrls)
        and walled.rolname = '${WALLED_ROLE}'`);
+}
+
+/** As the driver says it when nothing came back in time. */
+function isSilence(error: unknown): error is Error {
+  return error instanceof Error && error.message === 'Query read timeout';
 }
 
 /** Errors that say nothing about the statement, only about the moment: worth another try. */

@@ -6,6 +6,16 @@ export interface SignedHead extends ChainHead {
   hmac_signature: string;
 }
 
+/**
+ * Whether a batch was refused for what is in it. Anything else, also a wrong password or a missing table, says
+ * nothing about the records, and they are tried again until somebody has seen to it.
+ */
+export function isAboutRecords(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  if (typeof code === 'string') return /^(22|23|54)/.test(code);
+  return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+}
+
 export async function ensureRequestsPartition(db: Db, month: string): Promise<void> {
   await db.query(sql`select ensure_requests_partition(${month}::date)`);
 }

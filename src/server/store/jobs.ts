@@ -27,7 +27,8 @@ export type TaskName =
   | 'build_cost_index'
   | 'prune_revoked_tokens'
   | 'prune_control_changes'
-  | 'prune_password_resets';
+  | 'prune_password_resets'
+  | 'forget_old_requests';
 
 export interface JobOptions {
   maxAttempts?: number;

@@ -167,3 +167,8 @@ export async function findRequest(db: Db, tenantId: string, id: string): Promise
      where tenant_id = ${tenantId} and id = ${id}`);
   return rows[0] ?? null;
 }
+
+/** The request log from this UTC day on is kept; the ledger and the rollups keep what they say of the rest. */
+export async function forgetRequestsBefore(db: Db, day: string): Promise<void> {
+  await db.query(sql`select forget_requests_before(${day}::date)`);
+}

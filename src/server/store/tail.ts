@@ -8,6 +8,8 @@ import type { Db } from './database.ts';
  */
 const KEPT_EVENTS = 5_000;
 
+const RFC_3339 = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
+
 export interface TailCursor {
   tenantId: string;
   /** The last position that was read. */
@@ -73,8 +75,7 @@ export async function findTailHead(db: Db, tenantId: string): Promise<number> {
 interface PlacedRow extends TailedRequest {
   tenant_id: string;
   position: number;
-  event_type: string | null;
-  event_data: Record<string, unknown> | null;
+  event: { id: string; type: string; created_at: string; data: Record<string, unknown> } | null;
 }
 
 /**
@@ -87,9 +88,12 @@ export async function listTailEvents(
   limitPerTenant: number,
 ): Promise<PlacedEvent[]> {
   const rows = await db.query<PlacedRow>(sql`
-    select placed.tenant_id, placed.position, event.type as event_type, event.data as event_data,
+    select placed.tenant_id, placed.position,
+           case when event.id is not null then json_build_object(
+             'id', event.id, 'type', event.type, 'data', event.data, 'created_at',
+             to_char(event.created_at at time zone 'UTC', ${RFC_3339})) end as event,
            request.id,
-           to_char(request.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
+           to_char(request.created_at at time zone 'UTC', ${RFC_3339}) as created_at,
            request.provider, request.model_requested, request.model_id, request.tokens_input,
            request.tokens_output, request.cost_microdollars, request.latency_total_ms, request.status_code,
            request.environment, request.team_id, team.name as team_name, team.slug as team_slug,
@@ -119,7 +123,8 @@ export async function listTailEvents(
 }
 
 function placedEvent(row: PlacedRow): PlacedEvent {
-  const { tenant_id: tenantId, position, event_type: eventType, event_data: data, ...request } = row;
-  if (eventType !== null && data !== null) return { tenantId, position, kind: 'alert', eventType, data };
-  return { tenantId, position, kind: 'request', request };
+  const { tenant_id: tenantId, position, event, ...request } = row;
+  return event === null
+    ? { tenantId, position, kind: 'request', request }
+    : { tenantId, position, kind: 'alert', event };
 }

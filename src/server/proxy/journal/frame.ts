@@ -10,6 +10,7 @@ export const MAX_PAYLOAD_BYTES = 1024 * 1024;
 
 const BEGIN = 0x62;
 const END = 0x65;
+const VOID = 0x76;
 const SEAL = 0x73;
 
 /** As read back: the text of the JSON is left as it is until somebody needs what is in it. */
@@ -18,6 +19,8 @@ export type JournalEntry =
   | { kind: 'begin'; json: string }
   /** It ended, and this is its record. */
   | { kind: 'end'; json: string }
+  /** It was taken back before anybody heard of it: a begin entry of this id, wherever it got to, means nothing. */
+  | { kind: 'void'; json: string }
   /** Last entry of a segment that was closed in order: everything before it must be readable. */
   | { kind: 'seal' };
 
@@ -27,6 +30,10 @@ export function encodeBegin(request: AdmittedRequest): Buffer {
 
 export function encodeEnd(record: RequestRecord): Buffer {
   return encode(END, JSON.stringify(record));
+}
+
+export function encodeVoid(id: string): Buffer {
+  return encode(VOID, JSON.stringify({ id }));
 }
 
 export const SEAL_FRAME = encode(SEAL, '');
@@ -63,5 +70,6 @@ export function decodeFrame(bytes: Buffer, offset: number): DecodedFrame {
 function entryOf(kind: number, json: string): JournalEntry | null {
   if (kind === BEGIN) return { kind: 'begin', json };
   if (kind === END) return { kind: 'end', json };
+  if (kind === VOID) return { kind: 'void', json };
   return kind === SEAL ? { kind: 'seal' } : null;
 }

@@ -1,10 +1,12 @@
 import fs from 'node:fs';
 import type { Logger } from '../../adapters/log.ts';
 import type { AdmittedRequest, RequestRecord } from '../../domain/request-record.ts';
-import { encodeBegin, encodeEnd, SEAL_FRAME } from './frame.ts';
+import { encodeBegin, encodeEnd, encodeVoid, SEAL_FRAME } from './frame.ts';
 import { createSegment, type Disk, listSegments, realDisk, segmentPath } from './segments.ts';
 
-const SEGMENT_BYTES = 16 * 1024 * 1024;
+const MAX_SEGMENT_BYTES = 16 * 1024 * 1024;
+/** Only whole segments are let go, so a full journal must consist of several to get empty again. */
+const MIN_SEGMENTS_WHEN_FULL = 4;
 const REOPEN_AFTER_MS = 1_000;
 /** One fresh segment may heal a bad spot; a second failure in a row is a bad disk. */
 const MAX_FAILURES_IN_A_ROW = 2;
@@ -13,9 +15,10 @@ const MAX_FAILURES_IN_A_ROW = 2;
 export class JournalUnavailable extends Error {}
 
 interface Waiting {
+  id: string;
   frame: Buffer;
-  /** Begin entries are done when written (a killed process cannot lose them); end entries when on disk. */
-  durable: boolean;
+  /** Begin entries are done when written (a killed process cannot lose them); all others when on disk. */
+  kind: 'begin' | 'end' | 'void';
   done: () => void;
   failed: (error: Error) => void;
 }
@@ -31,17 +34,20 @@ export class Journal {
   readonly directory: string;
   readonly #disk: Disk;
   readonly #maxBytes: number;
+  readonly #maxSegmentBytes: number;
   readonly #log: Logger;
   /** Admitted and not ended; carried into every new segment so that older ones can go. */
   readonly #open = new Map<string, Buffer>();
   #queue: Waiting[] = [];
   #written: Waiting[] = [];
+  /** Refused, but to be written all the same as soon as there is a disk again: what has happened has happened. */
+  #late: Waiting[] = [];
   #fd: number | null = null;
   #number = 0;
   #segmentBytes = 0;
   #totalBytes = 0;
   #flushScheduled = false;
-  #syncing = false;
+  #syncingFd: number | null = null;
   #failuresInARow = 0;
   #closed = false;
   #reopenTimer: NodeJS.Timeout | null = null;
@@ -51,6 +57,10 @@ export class Journal {
     this.directory = options.directory;
     this.#disk = options.disk ?? realDisk;
     this.#maxBytes = options.maxBytes;
+    this.#maxSegmentBytes = Math.min(
+      MAX_SEGMENT_BYTES,
+      Math.floor(options.maxBytes / MIN_SEGMENTS_WHEN_FULL),
+    );
     this.#log = options.log;
     fs.mkdirSync(this.directory, { recursive: true, mode: 0o700 });
     const existing = listSegments(this.directory);
@@ -82,14 +92,15 @@ export class Journal {
     if (!this.writable) return Promise.reject(new JournalUnavailable('the journal takes no new requests'));
     const frame = encodeBegin(request);
     this.#open.set(request.id, frame);
-    return this.#append(frame, false, () => this.#open.delete(request.id));
+    return this.#append(request.id, frame, 'begin');
   }
 
-  /** On disk when it returns: the response may be completed. */
+  /**
+   * On disk when it returns: the response may be completed. One that is refused is written later if it can be;
+   * until then its begin entry stands for it.
+   */
   end(record: RequestRecord): Promise<void> {
-    // Only an end that is on disk closes the request: one that could not be written leaves its begin entry for
-    // the next start to find.
-    return this.#append(encodeEnd(record), true).then(() => void this.#open.delete(record.id));
+    return this.#append(record.id, encodeEnd(record), 'end');
   }
 
   /** Everything in segments before this one has been carried on. */
@@ -103,28 +114,34 @@ export class Journal {
   }
 
   async close(): Promise<void> {
-    while (this.#queue.length > 0 || this.#written.length > 0 || this.#syncing) {
+    while (
+      this.#fd !== null &&
+      (this.#queue.length > 0 || this.#written.length > 0 || this.#syncingFd !== null)
+    )
       await new Promise((resolve) => setImmediate(resolve));
-      if (this.#fd === null) break;
-    }
     this.#closed = true;
     if (this.#reopenTimer) clearTimeout(this.#reopenTimer);
-    if (this.#fd === null) return;
-    // Requests still open here will never end; their begin entries stay for the next start to find.
-    if (this.#open.size === 0) this.#writeFully(SEAL_FRAME);
-    this.#disk.fsyncSync(this.#fd);
-    this.#disk.closeSync(this.#fd);
-    this.#fd = null;
+    this.#failWaiting(new Error('the journal is closed'));
+    const fd = this.#fd;
+    if (fd === null) return;
+    try {
+      // Requests still open here will never end; their begin entries stay for the next start to find.
+      if (this.#open.size === 0) this.#writeFully(SEAL_FRAME);
+      this.#disk.fsyncSync(fd);
+    } catch (error) {
+      this.#log.error({ err: error, segment: this.#number }, 'the last journal segment could not be sealed');
+    }
+    this.#closeQuietly(fd);
   }
 
-  #append(frame: Buffer, durable: boolean, onFailure?: () => void): Promise<void> {
-    return new Promise((done, reject) => {
-      const failed = (error: Error) => {
-        onFailure?.();
-        reject(error);
+  #append(id: string, frame: Buffer, kind: 'begin' | 'end'): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(new JournalUnavailable('the journal is closed'));
+      const done = () => {
+        if (kind === 'end') this.#open.delete(id);
+        resolve();
       };
-      if (this.#closed) return failed(new JournalUnavailable('the journal is closed'));
-      this.#queue.push({ frame, durable, done, failed });
+      this.#queue.push({ id, frame, kind, done, failed: reject });
       if (this.#fd === null || this.#flushScheduled) return;
       this.#flushScheduled = true;
       setImmediate(() => this.#flush());
@@ -143,21 +160,21 @@ export class Journal {
       return this.#abandonSegment(error as Error);
     }
     for (const waiting of batch) {
-      if (waiting.durable) this.#written.push(waiting);
-      else waiting.done();
+      if (waiting.kind === 'begin') waiting.done();
+      else this.#written.push(waiting);
     }
     this.#onWritten();
     this.#sync();
   }
 
   #sync(): void {
-    if (this.#syncing || this.#written.length === 0 || this.#fd === null) return;
+    if (this.#syncingFd !== null || this.#written.length === 0 || this.#fd === null) return;
     const fd = this.#fd;
     const covered = this.#written;
     this.#written = [];
-    this.#syncing = true;
+    this.#syncingFd = fd;
     this.#disk.fdatasync(fd, (error) => {
-      this.#syncing = false;
+      this.#syncingFd = null;
       const abandoned = this.#fd !== fd;
       if (abandoned) this.#closeQuietly(fd);
       if (error) {
@@ -168,7 +185,7 @@ export class Journal {
       }
       this.#failuresInARow = 0;
       for (const { done } of covered) done();
-      if (this.#segmentBytes >= SEGMENT_BYTES && !abandoned) this.#rotate();
+      if (this.#segmentBytes >= this.#maxSegmentBytes && !abandoned) this.#rotate();
       this.#sync();
     });
   }
@@ -198,6 +215,7 @@ export class Journal {
     } catch (error) {
       return this.#abandonSegment(error as Error);
     }
+    this.#queue.unshift(...this.#late.splice(0));
     this.#flush();
   }
 
@@ -209,7 +227,7 @@ export class Journal {
     this.#log.error({ err: error, segment: this.#number }, 'a journal segment failed; going on in a new one');
     this.#failuresInARow += 1;
     // A sync that is still under way closes the descriptor when it returns.
-    if (this.#fd !== null && !this.#syncing) this.#closeQuietly(this.#fd);
+    if (this.#fd !== null && this.#fd !== this.#syncingFd) this.#closeQuietly(this.#fd);
     this.#fd = null;
     this.#queue.unshift(...this.#written.splice(0));
     if (this.#failuresInARow < MAX_FAILURES_IN_A_ROW) return this.#startSegment();
@@ -218,7 +236,16 @@ export class Journal {
   }
 
   #failWaiting(error: Error): void {
-    for (const { failed } of this.#queue.splice(0)) failed(new JournalUnavailable(error.message));
+    for (const waiting of this.#queue.splice(0)) {
+      waiting.failed(new JournalUnavailable(error.message));
+      this.#late.push(waiting.kind === 'begin' ? this.#takenBack(waiting.id) : waiting);
+    }
+  }
+
+  /** A begin entry that was refused may have got to the disk, and would look like a request cut short by a kill. */
+  #takenBack(id: string): Waiting {
+    this.#open.delete(id);
+    return { id, frame: encodeVoid(id), kind: 'void', done: () => {}, failed: () => {} };
   }
 
   #closeQuietly(fd: number): void {
@@ -233,9 +260,10 @@ export class Journal {
   #writeFully(bytes: Buffer): void {
     let offset = 0;
     while (offset < bytes.length) {
-      offset += this.#disk.writeSync(this.#fd!, bytes, offset, bytes.length - offset);
+      const written = this.#disk.writeSync(this.#fd!, bytes, offset, bytes.length - offset);
+      offset += written;
+      this.#segmentBytes += written;
+      this.#totalBytes += written;
     }
-    this.#segmentBytes += bytes.length;
-    this.#totalBytes += bytes.length;
   }
 }

@@ -37,9 +37,17 @@ export function listSegments(directory: string): number[] {
 /** A new, empty segment whose name is on disk too before anything in it is relied upon. */
 export function createSegment(disk: Disk, directory: string, number: number): number {
   const fd = disk.openSync(segmentPath(directory, number), 'wx', 0o600);
-  const directoryFd = disk.openSync(directory, 'r');
-  disk.fsyncSync(directoryFd);
-  disk.closeSync(directoryFd);
+  try {
+    const directoryFd = disk.openSync(directory, 'r');
+    try {
+      disk.fsyncSync(directoryFd);
+    } finally {
+      disk.closeSync(directoryFd);
+    }
+  } catch (error) {
+    disk.closeSync(fd);
+    throw error;
+  }
   return fd;
 }
 

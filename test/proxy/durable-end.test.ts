@@ -1,0 +1,115 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { type Disk, realDisk } from '../../src/server/proxy/journal/segments.ts';
+import { type Gateway, startGateway } from '../harness.ts';
+import { connectRaw } from './wire.ts';
+
+let gateway: Gateway;
+let key: string;
+beforeAll(async () => {
+  gateway = await startGateway();
+  ({ key } = await gateway.onboard());
+});
+afterAll(() => gateway.stop());
+afterEach(() => {
+  vi.restoreAllMocks();
+  gateway.simulator.reset();
+});
+
+function request(path: string, body: unknown, method = 'POST'): string {
+  const text = body === null ? '' : JSON.stringify(body);
+  return (
+    `${method} /v1/proxy/${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nanthropic-version: 2023-06-01\r\n` +
+    `Content-Type: application/json\r\nContent-Length: ${text.length}\r\nConnection: close\r\n\r\n${text}`
+  );
+}
+
+/** A disk whose syncs wait until they are let go. */
+function slowDisk() {
+  const waiting: Array<() => void> = [];
+  let asked: () => void = () => {};
+  const firstSync = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  vi.spyOn(realDisk, 'fdatasync').mockImplementation((_fd, done: Parameters<Disk['fdatasync']>[1]) => {
+    waiting.push(() => done(null));
+    asked();
+  });
+  const letGo = () => {
+    for (const done of waiting.splice(0)) done();
+  };
+  return { firstSync, letGo };
+}
+
+const MESSAGES = [{ role: 'user', content: 'hi' }];
+const CASES = [
+  {
+    name: 'a whole answer',
+    path: 'prov_a/v1/chat/completions',
+    body: { model: 'gpt-4o-mini', messages: MESSAGES },
+    end: '}',
+  },
+  {
+    name: 'an OpenAI stream',
+    path: 'prov_a/v1/chat/completions',
+    body: { model: 'gpt-4o-mini', stream: true, messages: MESSAGES },
+    end: '[DONE]',
+  },
+  {
+    name: 'a responses stream',
+    path: 'prov_a/v1/responses',
+    body: { model: 'gpt-5', stream: true, input: 'hi' },
+    end: 'response.completed',
+  },
+  {
+    name: 'an Anthropic stream',
+    path: 'prov_b/v1/messages',
+    body: { model: 'claude-sonnet-4-5', max_tokens: 9, stream: true, messages: MESSAGES },
+    end: 'message_stop',
+  },
+];
+
+test.each(CASES)('the end of $name is kept back until its record is on disk', async ({ path, body, end }) => {
+  const disk = slowDisk();
+  const client = await connectRaw(gateway.proxyUrl);
+  client.send(request(path, body));
+  await disk.firstSync;
+  await gateway.simulator.settled();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const early = client.received();
+  const bodySoFar = early.slice(early.indexOf('\r\n\r\n') + 4);
+  expect(bodySoFar).not.toContain(end);
+  expect(early.endsWith('0\r\n\r\n')).toBe(false);
+  disk.letGo();
+  const { text } = await client.closed();
+  expect(text).toContain(end);
+  expect(text.startsWith('HTTP/1.1 200')).toBe(true);
+});
+
+test.each(['HEAD', 'DELETE'])('an answer to %s that is all head is kept back too', async (method) => {
+  gateway.simulator.script('prov_a', { status: 204, body: '' });
+  const disk = slowDisk();
+  const client = await connectRaw(gateway.proxyUrl);
+  client.send(request('prov_a/v1/files/x', null, method));
+  await disk.firstSync;
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(client.received()).toBe('');
+  disk.letGo();
+  expect((await client.closed()).text).toMatch(/^HTTP\/1\.1 204/);
+});
+
+test('a disk that fails cuts the answer off instead of completing it, and later calls get 503 or work', async () => {
+  const failure = Object.assign(new Error('EIO'), { code: 'EIO' });
+  vi.spyOn(realDisk, 'fdatasync').mockImplementation((_fd, done) => setImmediate(() => done(failure)));
+  const client = await connectRaw(gateway.proxyUrl);
+  client.send(request(CASES[1]!.path, CASES[1]!.body));
+  const { text } = await client.closed();
+  expect(text).not.toContain('[DONE]');
+  expect(text.endsWith('0\r\n\r\n')).toBe(false);
+  vi.restoreAllMocks();
+  await vi.waitFor(async () => {
+    const answer = await gateway.proxy('/prov_a/v1/models', { key, method: 'GET' });
+    expect([200, 503]).toContain(answer.status);
+    if (answer.status === 503) expect(answer.headers.get('retry-after')).toBe('1');
+    expect(answer.status).toBe(200);
+  }, 10_000);
+});
