@@ -1,14 +1,14 @@
-import { userInfo } from 'node:os';
+import { homedir } from 'node:os';
 import { EXIT } from './exit.ts';
 import { run } from './run.ts';
 
 /** Put in by the build from package.json. */
 declare const GW_VERSION: string;
 
-/** From the user database: os.homedir() would ask the environment, and the client reads none of it. */
+/** What `~` means to the shell that started us; no setting of ours is read from the environment. */
 function homeDir(): string | null {
   try {
-    return userInfo().homedir;
+    return homedir();
   } catch {
     // A container may run as a user that its database does not know.
     return null;

@@ -211,7 +211,7 @@ export const CODE_REVIEW: Workload = {
   tags: { repository: 'monorepo' },
 };
 
-const CAMPAIGN_COPY: Workload = {
+export const CAMPAIGN_COPY: Workload = {
   ...PLAIN,
   service: 'campaign-copy',
   team: 'growth',

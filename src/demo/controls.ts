@@ -5,6 +5,8 @@ import { CODE_REVIEW, LEGACY_IMPORTER, NIGHTLY_EVALS, RESEARCH_CRAWLER } from '.
 
 const MIN_LIMIT_USD = 0.01;
 const CENTS = 100;
+/** Of a cent: so little is left that the next call cannot be let through. */
+const TENTHS = 1_000;
 
 /** What was spent of a period so far, by whom. Limits are set by it, so that the story fits any day of the month. */
 interface Spending {
@@ -37,8 +39,8 @@ async function readSpending(asking: Asking, period: Period, nowMs: number): Prom
 }
 
 /** As people set limits: to the cent, and never nothing. */
-function limitUsd(usd: number): number {
-  return Math.max(MIN_LIMIT_USD, Math.ceil(usd * CENTS) / CENTS);
+function limitUsd(usd: number, partsOfDollar = CENTS): number {
+  return Math.max(MIN_LIMIT_USD, Math.ceil(usd * partsOfDollar) / partsOfDollar);
 }
 
 /** One of each kind, each in another plight. */
@@ -46,8 +48,7 @@ export async function setBudgets(asking: Asking, nowMs: number): Promise<{ nearL
   const month = await readSpending(asking, 'month', nowMs);
   const week = await readSpending(asking, 'week', nowMs);
   const today = await readSpending(asking, 'day', nowMs);
-  const create = async (body: BudgetBody) =>
-    granted('a budget', await asking.call('createBudget', { body }));
+  const create = async (body: BudgetBody) => granted('a budget', await asking.call('createBudget', { body }));
   const near = await create({
     scope_type: 'team',
     scope_id: 'customer-support',
@@ -58,7 +59,7 @@ export async function setBudgets(asking: Asking, nowMs: number): Promise<{ nearL
   await create({
     scope_type: 'service',
     scope_id: NIGHTLY_EVALS.service,
-    amount_usd: limitUsd(today.serviceUsd(NIGHTLY_EVALS.service)),
+    amount_usd: limitUsd(today.serviceUsd(NIGHTLY_EVALS.service), TENTHS),
     period: 'daily',
     mode: 'hard',
   });

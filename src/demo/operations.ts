@@ -32,11 +32,7 @@ export async function detectEarlierAnomaly(clock: JobClock, hourMs: number): Pro
 }
 
 /** Every night of the month closes the public index of the day before. */
-export async function buildPastCostIndex(
-  clock: JobClock,
-  nowMs: number,
-  signal: AbortSignal,
-): Promise<void> {
+export async function buildPastCostIndex(clock: JobClock, nowMs: number, signal: AbortSignal): Promise<void> {
   const today = Math.floor(nowMs / DAY_MS) * DAY_MS;
   for (let day = today - (HISTORY_DAYS - 1) * DAY_MS; day < today; day += DAY_MS) {
     if (signal.aborted) return;
@@ -72,7 +68,11 @@ export async function operate(
   tenant: { tenantId: string; asking: Asking },
   nowMs: number,
 ): Promise<void> {
-  const plan = { plan_tier: 'team', included_requests: 100_000, notes: 'Pilot since last month; renews in Q1.' };
+  const plan = {
+    plan_tier: 'team',
+    included_requests: 100_000,
+    notes: 'Pilot since last month; renews in Q1.',
+  };
   granted('a plan', await operator.call('updateTenant', { params: { id: tenant.tenantId }, body: plan }));
   const announce = async (body: {
     provider: 'prov_b' | 'prov_c';

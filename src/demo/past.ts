@@ -84,7 +84,8 @@ export async function forgetEverything(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'gateway-demo' });
   await client.connect();
   try {
-    for (const schema of [SCHEMA, QUEUE_SCHEMA]) await client.query(`drop schema if exists ${schema} cascade`);
+    for (const schema of [SCHEMA, QUEUE_SCHEMA])
+      await client.query(`drop schema if exists ${schema} cascade`);
   } finally {
     await client.end();
   }

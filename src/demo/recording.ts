@@ -168,7 +168,12 @@ function rememberedFacts(): (call: PastCall) => RequestFacts {
     const key = `${model.provider} ${model.model} ${stream}`;
     const known = remembered.get(key);
     if (known) return known;
-    const { path, headers, body } = exchangeOf(model, { stream, instructions: '', text: '', maxTokens: 1_024 });
+    const { path, headers, body } = exchangeOf(model, {
+      stream,
+      instructions: '',
+      text: '',
+      maxTokens: 1_024,
+    });
     const bytes = Buffer.from(JSON.stringify(body));
     const facts = readRequest(model.provider, 'POST', path, headers['content-type'], bytes);
     remembered.set(key, facts);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { PROVIDERS } from '../contract/providers.ts';
-import { type Asking, type Askers, askingAs, granted } from './asking.ts';
+import { type Askers, type Asking, askingAs, granted } from './asking.ts';
 import { COMPANY, NEIGHBOURS, TEAMS, type Workload } from './company.ts';
 import { BROKEN_HOOK, type LocalServices, WORKING_HOOK } from './local-services.ts';
 import type { Caller } from './recording.ts';

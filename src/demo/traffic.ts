@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SimRule, SimUsage } from '../simulator/index.ts';
 import type { Chance } from './chance.ts';
-import { CODE_REVIEW, type Workload } from './company.ts';
+import { CAMPAIGN_COPY, CODE_REVIEW, type Workload } from './company.ts';
 import { exchangeOf } from './exchange.ts';
 import type { DemoKeys } from './state.ts';
 
@@ -150,7 +150,7 @@ function ruleOf(workload: Workload, embeds: boolean, chance: Chance): SimRule {
 
 /** Calls once on behalf of whoever has nothing left of a budget, so that somebody has to approve more. */
 export async function askPastTheBudget(parts: TrafficParts): Promise<void> {
-  for (const workload of [CODE_REVIEW, ...parts.workloads.filter(({ team }) => team === 'growth')]) {
+  for (const workload of [CODE_REVIEW, CAMPAIGN_COPY]) {
     for (let attempt = 0; attempt < MAX_IN_FLIGHT; attempt += 1) {
       if ((await makeCall(parts, workload, new AbortController().signal)) === 429) break;
     }

@@ -58,6 +58,7 @@ const CONSOLE_TABS = ['platform', 'tenants', 'models', 'prices', 'health'];
 
 async function openContext(theme: 'light' | 'dark', width: number): Promise<BrowserContext> {
   const context = await browser.newContext({
+    locale: 'en-US',
     colorScheme: theme,
     viewport: { width, height: 900 },
     baseURL: gw.apiUrl,

@@ -65,7 +65,7 @@ function Jobs({ rows }: { rows: readonly Job[] }) {
       hideHead: true,
       numeric: true,
       cell: (row) => (
-        <Button small aria-label={`Run ${row.name} now`} onClick={() => run.mutate({ params: { name: row.name } })}>
+        <Button small aria-label={`Run now: ${row.name}`} onClick={() => run.mutate({ params: { name: row.name } })}>
           Run now
         </Button>
       ),

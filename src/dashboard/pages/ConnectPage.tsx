@@ -38,7 +38,7 @@ export function ConnectPage() {
         {hasProviderKey ? (
           <p className="text-muted">
             Stored, encrypted, and never shown again. Rotate or remove it under{' '}
-            <Link to="/keys" className="text-accent underline-offset-2 hover:underline">
+            <Link to="/keys" className="text-accent underline underline-offset-2">
               Keys
             </Link>
             .

@@ -28,11 +28,11 @@ export function LogInPage() {
       below={
         <>
           New here?{' '}
-          <Link to="/signup" className="font-medium text-accent underline-offset-2 hover:underline">
+          <Link to="/signup" className="font-medium text-accent underline underline-offset-2">
             Open an account
           </Link>{' '}
           ·{' '}
-          <Link to="/cost-index" className="text-accent underline-offset-2 hover:underline">
+          <Link to="/cost-index" className="text-accent underline underline-offset-2">
             Public cost index
           </Link>
         </>

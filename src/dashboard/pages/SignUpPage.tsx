@@ -22,7 +22,7 @@ export function SignUpPage() {
       below={
         <>
           Have one already?{' '}
-          <Link to="/login" className="font-medium text-accent underline-offset-2 hover:underline">
+          <Link to="/login" className="font-medium text-accent underline underline-offset-2">
             Log in
           </Link>
         </>

@@ -1,6 +1,6 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 
-const LATENCY_BUCKETS_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const LATENCY_BUCKETS_MS = [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000];
 
 export interface RequestFigures {
   provider: string;
@@ -29,47 +29,119 @@ export interface Metrics {
   text(): Promise<string>;
 }
 
-/** Prometheus metrics. Labels are providers, status classes and our own refusal codes: a bounded set. */
+interface ProviderTotals {
+  byStatusClass: number[];
+  costMicrodollars: number;
+  tokensInput: number;
+  tokensOutput: number;
+  latencyMs: number;
+  latencyCounts: number[];
+}
+
+/**
+ * Prometheus metrics. Labels are providers, status classes and our own refusal codes: a bounded set. What is
+ * counted for every request is plain additions; names and labels are put to it when somebody asks.
+ */
 export function openMetrics(): Metrics {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry, prefix: 'gateway_' });
-  const counter = (name: string, help: string, labelNames: string[] = []) =>
-    new Counter({ name: `gateway_${name}`, help, labelNames, registers });
-  const requests = counter('requests_total', 'Proxied calls by provider and status class.', [
-    'provider',
-    'status',
-  ]);
-  const refusals = counter('refusals_total', 'Calls the gateway refused itself, by cause.', ['cause']);
-  const unauthenticated = counter('unauthenticated_total', 'Calls without a good key.');
-  const cost = counter('cost_microdollars_total', 'What the calls cost.', ['provider']);
-  const tokens = counter('tokens_total', 'Tokens by provider and direction.', ['provider', 'direction']);
-  const latency = new Histogram({
-    name: 'gateway_request_seconds',
-    help: 'How long calls took, upstream included.',
-    labelNames: ['provider'],
-    buckets: LATENCY_BUCKETS_SECONDS,
-    registers,
-  });
   let readGauges: () => GaugeFigures | null = () => null;
   addGauges(registry, () => readGauges());
+  const providers = new Map<string, ProviderTotals>();
+  const refusals = new Map<string, number>();
+  let unauthenticated = 0;
   return {
     countRequest(figures) {
-      requests.inc({ provider: figures.provider, status: `${Math.floor(figures.status / 100)}xx` });
-      latency.observe({ provider: figures.provider }, figures.latencyMs / 1000);
-      if (figures.refusal) refusals.inc({ cause: figures.refusal });
-      if (figures.costMicrodollars > 0) cost.inc({ provider: figures.provider }, figures.costMicrodollars);
-      if (figures.tokensInput > 0)
-        tokens.inc({ provider: figures.provider, direction: 'input' }, figures.tokensInput);
-      if (figures.tokensOutput > 0)
-        tokens.inc({ provider: figures.provider, direction: 'output' }, figures.tokensOutput);
+      let totals = providers.get(figures.provider);
+      if (!totals) {
+        totals = emptyTotals();
+        providers.set(figures.provider, totals);
+      }
+      addTo(totals, figures);
+      if (figures.refusal) refusals.set(figures.refusal, (refusals.get(figures.refusal) ?? 0) + 1);
     },
-    countUnauthenticated: () => unauthenticated.inc(),
+    countUnauthenticated() {
+      unauthenticated += 1;
+    },
     readGaugesFrom(source) {
       readGauges = source;
     },
-    text: () => registry.metrics(),
+    text: async () => `${requestText(providers, refusals, unauthenticated)}${await registry.metrics()}`,
   };
+}
+
+function emptyTotals(): ProviderTotals {
+  return {
+    byStatusClass: [0, 0, 0, 0, 0, 0],
+    costMicrodollars: 0,
+    tokensInput: 0,
+    tokensOutput: 0,
+    latencyMs: 0,
+    latencyCounts: LATENCY_BUCKETS_MS.map(() => 0),
+  };
+}
+
+function addTo(totals: ProviderTotals, figures: RequestFigures): void {
+  totals.byStatusClass[Math.min(5, Math.floor(figures.status / 100))]! += 1;
+  totals.costMicrodollars += figures.costMicrodollars;
+  totals.tokensInput += figures.tokensInput;
+  totals.tokensOutput += figures.tokensOutput;
+  totals.latencyMs += figures.latencyMs;
+  const bucket = LATENCY_BUCKETS_MS.findIndex((limit) => figures.latencyMs <= limit);
+  if (bucket >= 0) totals.latencyCounts[bucket]! += 1;
+}
+
+function requestText(
+  providers: ReadonlyMap<string, ProviderTotals>,
+  refusals: ReadonlyMap<string, number>,
+  unauthenticated: number,
+): string {
+  const all = [...providers];
+  const family = (name: string, type: string, help: string, lines: string[]) =>
+    `# HELP gateway_${name} ${help}\n# TYPE gateway_${name} ${type}\n${lines.map((line) => `gateway_${line}\n`).join('')}`;
+  const statuses = all.flatMap(([provider, { byStatusClass }]) =>
+    byStatusClass.flatMap((count, status) =>
+      count === 0 ? [] : [`requests_total{provider="${provider}",status="${status}xx"} ${count}`],
+    ),
+  );
+  const tokens = all.flatMap(([provider, { tokensInput, tokensOutput }]) => [
+    `tokens_total{provider="${provider}",direction="input"} ${tokensInput}`,
+    `tokens_total{provider="${provider}",direction="output"} ${tokensOutput}`,
+  ]);
+  const costs = all.map(
+    ([provider, totals]) => `cost_microdollars_total{provider="${provider}"} ${totals.costMicrodollars}`,
+  );
+  const causes = [...refusals].map(([cause, count]) => `refusals_total{cause="${cause}"} ${count}`);
+  return [
+    family('requests_total', 'counter', 'Proxied calls by provider and status class.', statuses),
+    family('refusals_total', 'counter', 'Calls the gateway refused itself, by cause.', causes),
+    family('unauthenticated_total', 'counter', 'Calls without a good key.', [
+      `unauthenticated_total ${unauthenticated}`,
+    ]),
+    family('cost_microdollars_total', 'counter', 'What the calls cost.', costs),
+    family('tokens_total', 'counter', 'Tokens by provider and direction.', tokens),
+    family(
+      'request_seconds',
+      'histogram',
+      'How long calls took, upstream included.',
+      all.flatMap(latencyLines),
+    ),
+  ].join('');
+}
+
+function latencyLines([provider, totals]: [string, ProviderTotals]): string[] {
+  const count = totals.byStatusClass.reduce((sum, requests) => sum + requests, 0);
+  let below = 0;
+  const buckets = LATENCY_BUCKETS_MS.map((limit, index) => {
+    below += totals.latencyCounts[index]!;
+    return `request_seconds_bucket{provider="${provider}",le="${limit / 1000}"} ${below}`;
+  });
+  return [
+    ...buckets,
+    `request_seconds_bucket{provider="${provider}",le="+Inf"} ${count}`,
+    `request_seconds_sum{provider="${provider}"} ${totals.latencyMs / 1000}`,
+    `request_seconds_count{provider="${provider}"} ${count}`,
+  ];
 }
 
 function addGauges(registry: Registry, read: () => GaugeFigures | null): void {

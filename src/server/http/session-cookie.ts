@@ -61,5 +61,5 @@ function lifetimeSeconds(token: string): number {
     iat: number;
     exp: number;
   };
-  return claims.exp - claims.iat;
+  return Math.floor(claims.exp - claims.iat);
 }
