@@ -68,9 +68,13 @@ function checkFirstLoad(folder, manifest) {
   for (const page of FIRST_PAGES) {
     const scripts = new Set();
     for (const entry of ['index.html', page]) collect(manifest, entry, scripts);
-    const bytes = [...scripts].reduce((sum, script) => sum + readFileSync(join(folder, `${script}.gz`)).length, 0);
+    const bytes = [...scripts].reduce(
+      (sum, script) => sum + readFileSync(join(folder, `${script}.gz`)).length,
+      0,
+    );
     console.error(`dashboard: ${page} loads ${(bytes / 1024).toFixed(1)} KB of compressed JavaScript`);
-    if (bytes > MAX_FIRST_LOAD_BYTES) throw new Error(`${page} loads more than ${MAX_FIRST_LOAD_BYTES / 1024} KB`);
+    if (bytes > MAX_FIRST_LOAD_BYTES)
+      throw new Error(`${page} loads more than ${MAX_FIRST_LOAD_BYTES / 1024} KB`);
   }
 }
 
@@ -84,7 +88,9 @@ function collect(manifest, name, scripts) {
 
 function stampOfSources() {
   const hash = createHash('sha256');
-  const names = SOURCES.flatMap((folder) => filesUnder(join(ROOT, folder)).map((file) => relative(ROOT, file)));
+  const names = SOURCES.flatMap((folder) =>
+    filesUnder(join(ROOT, folder)).map((file) => relative(ROOT, file)),
+  );
   for (const name of [...SETTINGS, ...names]) {
     const content = readFileSync(join(ROOT, name));
     hash.update(`${name}\0${content.length}\0`).update(content);

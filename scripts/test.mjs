@@ -14,6 +14,8 @@ function run(script, args) {
 
 const checks = [
   ['types', run(['typescript', 'bin', 'tsc'], ['--noEmit'])],
+  ['types of the dashboard', run(['typescript', 'bin', 'tsc'], ['-p', 'src/dashboard'])],
+  ['types of the browser tests', run(['typescript', 'bin', 'tsc'], ['-p', 'test/e2e'])],
   ['lint and format', run(['@biomejs', 'biome', 'bin', 'biome'], ['check', '.'])],
 ];
 const broken = checks.filter(([, status]) => status !== 0).map(([name]) => name);

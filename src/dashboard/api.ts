@@ -1,4 +1,10 @@
-import { QueryClient, type UseQueryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import {
+  QueryClient,
+  type UseQueryOptions,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query';
 import { type CallInput, type CsvOperationName, openClient, type Refused } from '../client/client.ts';
 import { type OperationName, operations } from '../contract/index.ts';
 import type { ResponseOf } from '../contract/operation.ts';
@@ -42,7 +48,10 @@ export const sameOriginFetch: typeof fetch = (input, init) => {
 
 const client = openClient({ baseUrl: location.origin, fetch: sameOriginFetch });
 
-export async function ask<Name extends OperationName>(name: Name, input?: Input<Name>): Promise<Output<Name>> {
+export async function ask<Name extends OperationName>(
+  name: Name,
+  input?: Input<Name>,
+): Promise<Output<Name>> {
   const result = await client.call(name, ...([input] as never));
   if (!result.ok) throw new RefusedCall(result);
   return result.data as Output<Name>;
@@ -70,7 +79,11 @@ export function apiQuery<Name extends OperationName>(name: Name, input?: Input<N
   };
 }
 
-export function useApi<Name extends OperationName>(name: Name, input?: Input<Name>, extras?: QueryExtras<Name>) {
+export function useApi<Name extends OperationName>(
+  name: Name,
+  input?: Input<Name>,
+  extras?: QueryExtras<Name>,
+) {
   return useQuery<Output<Name>, Error>({ ...apiQuery(name, input), ...extras });
 }
 
@@ -89,14 +102,20 @@ export function useAction<Name extends OperationName>(name: Name, options: Actio
     onSuccess: async (output) => {
       const { done } = options;
       if (done !== undefined) showToast(typeof done === 'function' ? done(output) : done);
-      await Promise.all(options.refreshes.map((queryName) => queries.invalidateQueries({ queryKey: [queryName] })));
+      await Promise.all(
+        options.refreshes.map((queryName) => queries.invalidateQueries({ queryKey: [queryName] })),
+      );
     },
     onError: (error) => showToast(error.message, 'bad'),
   });
 }
 
 /** The one call whose body is a form with a file, which the table-driven client does not send. */
-export async function uploadInvoice(invoice: { file: File; provider: string; invoice_month: string }): Promise<Output<'uploadInvoice'>> {
+export async function uploadInvoice(invoice: {
+  file: File;
+  provider: string;
+  invoice_month: string;
+}): Promise<Output<'uploadInvoice'>> {
   const body = new FormData();
   body.set('provider', invoice.provider);
   body.set('invoice_month', invoice.invoice_month);
@@ -106,11 +125,21 @@ export async function uploadInvoice(invoice: { file: File; provider: string; inv
   const answer = await response.json();
   if (response.ok) return answer as Output<'uploadInvoice'>;
   const requestId = response.headers.get('x-gateway-request-id');
-  throw new RefusedCall({ ok: false, status: response.status, body: answer, retryAfterSeconds: null, requestId, ...answer });
+  throw new RefusedCall({
+    ok: false,
+    status: response.status,
+    body: answer,
+    retryAfterSeconds: null,
+    requestId,
+    ...answer,
+  });
 }
 
 /** Saves what the server sends under the name it gives. */
-export async function downloadCsv<Name extends CsvOperationName>(name: Name, input?: Input<Name>): Promise<void> {
+export async function downloadCsv<Name extends CsvOperationName>(
+  name: Name,
+  input?: Input<Name>,
+): Promise<void> {
   const result = await client.callCsv(name, ...([input] as never));
   if (!result.ok) throw new RefusedCall(result);
   const address = URL.createObjectURL(await new Response(result.bytes).blob());

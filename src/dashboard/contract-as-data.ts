@@ -6,7 +6,13 @@ const CONTRACT_FILE = /\/src\/contract\/[\w-]+\.ts$/;
 /** What the client needs of an operation; schemas, summaries and refusals stay on the server. */
 function callable(operation: Record<string, unknown>): Record<string, unknown> {
   const { method, path, auth, body, upload } = operation;
-  return { method, path, auth, ...(body !== undefined && { body: true }), ...(upload !== undefined && { upload }) };
+  return {
+    method,
+    path,
+    auth,
+    ...(body !== undefined && { body: true }),
+    ...(upload !== undefined && { upload }),
+  };
 }
 
 function isPlain(value: unknown): boolean {
@@ -27,7 +33,10 @@ export function contractAsData(): Plugin {
       const source = await readFile(id, 'utf8');
       const isTable = id.endsWith('/contract/index.ts');
       if (!isTable && !source.includes("from 'typebox'")) return null;
-      const { module } = await runnerImport<Record<string, unknown>>(id, { configFile: false, logLevel: 'error' });
+      const { module } = await runnerImport<Record<string, unknown>>(id, {
+        configFile: false,
+        logLevel: 'error',
+      });
       if (isTable) {
         const table = module.operations as Record<string, Record<string, unknown>>;
         const rows = Object.entries(table).map(([name, row]) => [name, callable(row)]);

@@ -38,7 +38,10 @@ export function formatExactMoney(microdollars: number): string {
   return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`;
 }
 
+const MAX_SHOWN_SHARE = 10;
+
 export function formatPercent(share: number, digits = 1): string {
+  if (share >= MAX_SHOWN_SHARE) return 'over 999 %';
   return `${(share * 100).toFixed(digits)} %`;
 }
 

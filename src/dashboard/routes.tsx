@@ -37,13 +37,21 @@ const inside = createRoute({
   },
 });
 
-const page = <const Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
+const page = <const Path extends string>(
+  path: Path,
+  load: () => Promise<Record<string, unknown>>,
+  name: string,
+) =>
   createRoute({
     getParentRoute: () => inside,
     path,
     component: lazyRouteComponent(load as never, name as never),
   });
-const open = <const Path extends string>(path: Path, load: () => Promise<Record<string, unknown>>, name: string) =>
+const open = <const Path extends string>(
+  path: Path,
+  load: () => Promise<Record<string, unknown>>,
+  name: string,
+) =>
   createRoute({
     getParentRoute: () => root,
     path,
@@ -90,7 +98,9 @@ export const router = createRouter({
   // Plain texts both ways: an address is for people too, and `?status=429` should read like that.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {
-    const entries = Object.entries(search as UrlState).filter((entry): entry is [string, string] => Boolean(entry[1]));
+    const entries = Object.entries(search as UrlState).filter((entry): entry is [string, string] =>
+      Boolean(entry[1]),
+    );
     const text = new URLSearchParams(entries).toString();
     return text === '' ? '' : `?${text}`;
   },

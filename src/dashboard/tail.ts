@@ -29,7 +29,8 @@ async function followTail(query: string, signal: AbortSignal, { onEvent, onState
       const headers: Record<string, string> = { accept: 'text/event-stream' };
       if (lastEventId !== null) headers['last-event-id'] = lastEventId;
       const response = await sameOriginFetch(`${operations.openTail.path}${query}`, { headers, signal });
-      if (response.status >= 400 && response.status < 500 && response.status !== 429) return onState('refused');
+      if (response.status >= 400 && response.status < 500 && response.status !== 429)
+        return onState('refused');
       if (!response.ok || !response.body) throw new Error(`answered ${response.status}`);
       onState('live');
       retryMs = FIRST_RETRY_MS;

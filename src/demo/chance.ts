@@ -30,7 +30,11 @@ export function makeChance(seed: number): Chance {
     pick: (list) => list[Math.floor(next() * list.length)]!,
     weighted: (list) => {
       let left = next() * list.reduce((sum, { share }) => sum + share, 0);
-      return list.find(({ share }) => (left -= share) < 0) ?? list.at(-1)!;
+      for (const entry of list) {
+        left -= entry.share;
+        if (left < 0) return entry;
+      }
+      return list.at(-1)!;
     },
     around: (median, spread) => Math.max(1, Math.round(median * Math.exp(bell() * spread))),
     hex: (bytes) =>

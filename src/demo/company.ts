@@ -241,11 +241,11 @@ export const NIGHTLY_EVALS: Workload = {
   rhythm: 'night',
   models: [
     { share: 3, provider: 'prov_d', model: 'deepseek-flash' },
-    { share: 1, provider: 'prov_a', model: 'gpt-5-mini', served: 'gpt-5-mini-2025-08-07' },
+    { share: 2, provider: 'prov_a', model: 'gpt-5-mini', served: 'gpt-5-mini-2025-08-07' },
   ],
-  input: { median: 1_800, spread: 0.4 },
-  output: { median: 420, spread: 0.4 },
-  sitting: 25,
+  input: { median: 6_800, spread: 0.4 },
+  output: { median: 1_150, spread: 0.4 },
+  sitting: 6,
   tags: { suite: 'regression' },
 };
 

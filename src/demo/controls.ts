@@ -3,10 +3,10 @@ import { type Period, periodOf } from '../server/domain/period.ts';
 import { type Asking, granted } from './asking.ts';
 import { CODE_REVIEW, LEGACY_IMPORTER, NIGHTLY_EVALS, RESEARCH_CRAWLER } from './company.ts';
 
-const MIN_LIMIT_USD = 0.01;
 const CENTS = 100;
 /** Of a cent: so little is left that the next call cannot be let through. */
 const TENTHS = 1_000;
+const A_NIGHT_USD = 0.1;
 
 /** What was spent of a period so far, by whom. Limits are set by it, so that the story fits any day of the month. */
 interface Spending {
@@ -22,10 +22,16 @@ interface Spending {
 async function readSpending(asking: Asking, period: Period, nowMs: number): Promise<Spending> {
   const { startMs, endMs } = periodOf(period, nowMs);
   const query = { from: dayOf(startMs), to: dayOf(nowMs) };
-  const teams = granted('spend by team', await asking.call('getUsageByTeam', { query })).data;
-  const services = granted('spend by service', await asking.call('getUsageByService', { query })).data;
-  const models = granted('spend by model', await asking.call('getUsageByModel', { query })).data;
-  const customers = granted('by customer', await asking.call('getUsageByEndCustomer', { query })).data;
+  const answers = await Promise.all([
+    asking.call('getUsageByTeam', { query }),
+    asking.call('getUsageByService', { query }),
+    asking.call('getUsageByModel', { query }),
+    asking.call('getUsageByEndCustomer', { query }),
+  ]);
+  const { data: teams } = granted('spend by team', answers[0]);
+  const { data: services } = granted('spend by service', answers[1]);
+  const { data: models } = granted('spend by model', answers[2]);
+  const { data: customers } = granted('spend by customer', answers[3]);
   const usdOf = (row: { cost_microdollars: number } | undefined) =>
     (row?.cost_microdollars ?? 0) / MICRODOLLARS_PER_USD;
   return {
@@ -40,7 +46,7 @@ async function readSpending(asking: Asking, period: Period, nowMs: number): Prom
 
 /** As people set limits: to the cent, and never nothing. */
 function limitUsd(usd: number, partsOfDollar = CENTS): number {
-  return Math.max(MIN_LIMIT_USD, Math.ceil(usd * partsOfDollar) / partsOfDollar);
+  return Math.ceil(usd * partsOfDollar) / partsOfDollar || 1 / partsOfDollar;
 }
 
 /** One of each kind, each in another plight. */
@@ -59,7 +65,8 @@ export async function setBudgets(asking: Asking, nowMs: number): Promise<{ nearL
   await create({
     scope_type: 'service',
     scope_id: NIGHTLY_EVALS.service,
-    amount_usd: limitUsd(today.serviceUsd(NIGHTLY_EVALS.service), TENTHS),
+    // Before the first of them has run tonight there is nothing to go by.
+    amount_usd: limitUsd(today.serviceUsd(NIGHTLY_EVALS.service) || A_NIGHT_USD, TENTHS),
     period: 'daily',
     mode: 'hard',
   });
@@ -122,7 +129,7 @@ export async function setQuotas(asking: Asking, nowMs: number): Promise<void> {
 }
 
 /** One that was lifted again, and one that still stands. */
-export async function useKillSwitches(asking: Asking): Promise<{ liftedId: string }> {
+export async function pullKillSwitches(asking: Asking): Promise<{ liftedId: string }> {
   const lifted = granted(
     'a kill switch',
     await asking.call('activateKillSwitch', {

@@ -17,7 +17,7 @@ const ALIAS = 'gemini-flash-latest';
 const ALIAS_BEFORE = 'gemini-2.5-flash';
 /** An agent that went round in circles, once with nobody looking and once just now. */
 const RUNAWAY_DAYS_AGO = 9;
-const RUNAWAY_CALLS = 75;
+const RUNAWAY_CALLS = { earlier: 75, latest: 110 };
 export const KILLED_DAYS_AGO = 12;
 export const KILLED_FOR_MS = 47 * MINUTE_MS;
 const KILLED_CALLS = 18;
@@ -195,8 +195,8 @@ function planAdventures(nowMs: number, chance: Chance): PastCall[] {
     ...spread(nowMs - 3 * HOUR_MS, 3 * HOUR_MS, 4, LEGACY_IMPORTER),
   ];
   return [
-    ...spread(earlier, HOUR_MS, RUNAWAY_CALLS, RESEARCH_CRAWLER),
-    ...spread(latest, HOUR_MS, RUNAWAY_CALLS, RESEARCH_CRAWLER),
+    ...spread(earlier, HOUR_MS, RUNAWAY_CALLS.earlier, RESEARCH_CRAWLER),
+    ...spread(latest, HOUR_MS, RUNAWAY_CALLS.latest, RESEARCH_CRAWLER),
     ...killed.map((call) => ({
       ...call,
       ending: { kind: 'refused' as const, status: 451, cause: 'killed' },

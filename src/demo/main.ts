@@ -26,6 +26,7 @@ import { moveReceivers } from './tenants.ts';
 import { startTraffic } from './traffic.ts';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const CLIENT = join(ROOT, 'dist', 'gw.mjs');
 const DEMO_CONNECTIONS = 3;
 /** Of what the demo has written beside the database. */
 const OWN_FOLDERS = ['journal', 'history-journal', 'outbox'];
@@ -129,7 +130,7 @@ async function run(
   const traffic = startTraffic({ proxyUrl, keys: state.keys, workloads: WORKLOADS, callsPerSecond, chance });
   stops.push(() => traffic.stop());
   say(isNew ? 'the story is told' : 'going on with the story of the last run');
-  process.stdout.write(describeDemo(state, { apiUrl, proxyUrl, dataDir, callsPerSecond }));
+  process.stdout.write(describeDemo(state, { apiUrl, proxyUrl, dataDir, program: CLIENT, callsPerSecond }));
   if (isNew) stops.push(indexThePast({ database, log }, signal));
   await untilStopped(signal);
 }
@@ -156,7 +157,7 @@ async function openHouse(env: NodeJS.ProcessEnv, options: DemoOptions, stops: St
     throw new Refused(
       `${dataDir} holds data that is not the demo's; set GATEWAY_DATA_DIR to another directory`,
     );
-  const goesOn = found !== null && found.told && !options.fresh;
+  const goesOn = found?.told === true && !options.fresh;
   const local = await startLocalServices(found?.localPort ?? 0);
   stops.push(() => local.close());
   const state = goesOn ? found : newState(options.seed, options.requests);

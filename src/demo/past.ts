@@ -23,15 +23,15 @@ export async function moveOpening(db: Db, tenantIds: readonly string[], at: Date
      where tenant_id = any (${tenantIds}::uuid[])`);
   await db.query(sql`
     update provider_keys set created_at = ${at} where tenant_id = any (${tenantIds}::uuid[])`);
-  await moveAudit(db, tenantIds, null, at);
+  await moveAudit(db, tenantIds, at);
 }
 
-/** Of one thing, or everything so far; what came later stays later. */
+/** All of it so far, or what was done to some things; what came later stays later. */
 async function moveAudit(
   db: Db,
   tenantIds: readonly string[],
-  resourceId: string | null,
   at: Date,
+  of: { resourceIds: readonly string[] | null; action: string | null } = { resourceIds: null, action: null },
 ): Promise<void> {
   await db.query(sql`
     with moving as (
@@ -39,10 +39,25 @@ async function moveAudit(
              ${at}::timestamptz + (created_at - min(created_at) over (partition by tenant_id)) as moved_at
         from audit_entries
        where tenant_id = any (${tenantIds}::uuid[])
-         and (${resourceId}::text is null or resource_id = ${resourceId}))
+         and (${of.resourceIds}::text[] is null or resource_id = any (${of.resourceIds}::text[]))
+         and (${of.action}::text is null or action = ${of.action}))
     update audit_entries set created_at = moved_at, id = ${movedId(sql`moved_at`)}
       from moving
      where audit_entries.tenant_id = moving.tenant_id and audit_entries.id = moving.old_id`);
+}
+
+/** Budgets, quotas and webhooks that have been there for a while. */
+export async function moveControls(db: Db, tenantId: string, at: Date): Promise<void> {
+  const moved = [
+    sql`update budgets set created_at = ${at}, updated_at = ${at} where tenant_id = ${tenantId} returning id`,
+    sql`update spend_quotas set created_at = ${at}, updated_at = ${at} where tenant_id = ${tenantId} returning id`,
+    sql`update webhooks set created_at = ${at}, updated_at = ${at} where tenant_id = ${tenantId} returning id`,
+  ];
+  const resourceIds: string[] = [];
+  for (const statement of moved) {
+    resourceIds.push(...(await db.query<{ id: string }>(statement)).map(({ id }) => id));
+  }
+  await moveAudit(db, [tenantId], at, { resourceIds, action: null });
 }
 
 /** Switched on then, and off again after a while. */
@@ -55,7 +70,9 @@ export async function moveKillSwitch(
   await db.query(sql`
     update kill_switches set activated_at = ${during.from}, deactivated_at = ${during.to}
      where tenant_id = ${tenantId} and id = ${id}`);
-  await moveAudit(db, [tenantId], id, during.from);
+  const resourceIds = [id];
+  await moveAudit(db, [tenantId], during.from, { resourceIds, action: 'kill_switch.activated' });
+  await moveAudit(db, [tenantId], during.to, { resourceIds, action: 'kill_switch.deactivated' });
 }
 
 /** Alerts by how their cause begins; an old one has been seen by somebody since. */

@@ -7,7 +7,7 @@ export const PRICE_CATALOGUE = {
     models: {
       'gpt-5.5': { cost: { input: 4.5, output: 27, cache_read: 0.45 } },
       'gpt-4o': { cost: { input: 2.5, output: 10, cache_read: 1.25 } },
-      'gpt-4.1': { cost: { input: 20, output: 80, cache_read: 5 } },
+      'gpt-4.1': { cost: { input: 25, output: 100, cache_read: 6.25 } },
       'gpt-5.4-mini': { cost: { input: 0.75, output: 4.5, cache_read: 0.075 } },
     },
   },

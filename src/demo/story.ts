@@ -7,7 +7,7 @@ import { loadPriceBook } from '../server/store/prices.ts';
 import { type Askers, granted } from './asking.ts';
 import { makeChance } from './chance.ts';
 import { WORKLOADS } from './company.ts';
-import { setBudgets, setQuotas, useKillSwitches } from './controls.ts';
+import { pullKillSwitches, setBudgets, setQuotas } from './controls.ts';
 import {
   DAY_MS,
   HISTORY_DAYS,
@@ -19,7 +19,7 @@ import {
 import { reconcileInvoices } from './invoices.ts';
 import type { LocalServices } from './local-services.ts';
 import { detectEarlierAnomaly, operate, runJobs } from './operations.ts';
-import { moveAlerts, moveKillSwitch, moveModelChanges, moveOpening } from './past.ts';
+import { moveAlerts, moveControls, moveKillSwitch, moveModelChanges, moveOpening } from './past.ts';
 import { recordPast } from './recording.ts';
 import type { DemoState } from './state.ts';
 import { openCompany, openNeighbours, openReceivers, type Tenant } from './tenants.ts';
@@ -28,6 +28,7 @@ import { askPastTheBudget } from './traffic.ts';
 /** The others are small: together they make a tenth of the calls. */
 const NEIGHBOUR_SHARE = 0.035;
 const OPENED_DAYS_AGO = HISTORY_DAYS + 10;
+const CONTROLLED_DAYS_AGO = HISTORY_DAYS - 5;
 const HOUR_MS = 3_600_000;
 const JOBS = ['scrape_prices', 'compute_savings', 'detect_anomalies', 'build_cost_index', 'check_quotas'];
 
@@ -48,8 +49,8 @@ export interface StoryParts {
 export async function tellStory(parts: StoryParts, state: DemoState): Promise<DemoState> {
   const { askers, database, signal, say } = parts;
   const nowMs = Date.now();
-  const company = await openCompany(askers, WORKLOADS);
-  const neighbours = await openNeighbours(askers);
+  say('signing up, as of forty days ago');
+  const [company, neighbours] = await Promise.all([openCompany(askers, WORKLOADS), openNeighbours(askers)]);
   const tenants = [company, ...neighbours];
   const opened = new Date(nowMs - OPENED_DAYS_AGO * DAY_MS);
   await database.asSystem((db) =>
@@ -114,10 +115,13 @@ async function takeControl(parts: StoryParts, company: Tenant, nowMs: number): P
   const { database, proxyUrl } = parts;
   const { nearLimitBudgetId } = await setBudgets(asking, nowMs);
   await setQuotas(asking, nowMs);
-  const { liftedId } = await useKillSwitches(asking);
+  const { liftedId } = await pullKillSwitches(asking);
   const from = new Date(nowMs - KILLED_DAYS_AGO * DAY_MS);
   const to = new Date(from.getTime() + KILLED_FOR_MS);
-  await database.asTenant(tenantId, (db) => moveKillSwitch(db, tenantId, liftedId, { from, to }));
+  await database.asTenant(tenantId, async (db) => {
+    await moveKillSwitch(db, tenantId, liftedId, { from, to });
+    await moveControls(db, tenantId, new Date(nowMs - CONTROLLED_DAYS_AGO * DAY_MS));
+  });
   await tellHalfSpent(parts, company, nearLimitBudgetId, nowMs);
   await askPastTheBudget({
     proxyUrl,

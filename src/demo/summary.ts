@@ -4,25 +4,26 @@ import type { DemoState } from './state.ts';
 /** What a newcomer needs to look around, and nothing that has to be looked up elsewhere. */
 export function describeDemo(
   state: DemoState,
-  at: { apiUrl: string; proxyUrl: string; dataDir: string; callsPerSecond: number },
+  at: { apiUrl: string; proxyUrl: string; dataDir: string; program: string; callsPerSecond: number },
 ): string {
   const body = `{"model":"gpt-5-mini","messages":[{"role":"user","content":"Hello"}]}`;
   const commands = [
-    ['gw login', 'the e-mail and password above'],
-    ['gw cost --by team', 'who spends what'],
+    ['gw cost --by service', 'who spends what'],
     ['gw tail', 'calls as they come'],
+    ['gw requests', 'the last of them'],
     ['gw budgets list', 'one near its limit, one used up, one that waits for approval'],
     ['gw savings list', 'what could be cheaper'],
     ['gw alerts list', 'what happened'],
+    ['gw models changes', 'what will be dearer or cheaper'],
+    ['gw reconcile list', 'an invoice that does not agree with the ledger'],
     ['gw ledger verify', 'every record, hash by hash'],
-    ['gw kill list', 'what is stopped'],
   ];
   const flowing =
     at.callsPerSecond > 0 ? `About ${at.callsPerSecond} calls a second keep flowing` : 'No calls are flowing';
   return `
 The demo is ready. ${flowing}; nothing leaves this machine.
 
-  dashboard   ${at.apiUrl}/
+  dashboard   ${at.apiUrl}/     public cost index ${at.apiUrl}/cost-index
   e-mail      ${state.email}
   password    ${state.password}
 
@@ -40,9 +41,12 @@ Make a call of your own and find it in the live tail:
     -H 'X-Gateway-Service: my-first-call' -H 'Content-Type: application/json' \\
     -d '${body}'
 
-Look around from the terminal (gw is dist/gw.mjs; give it --api-url ${at.apiUrl} once, at the login):
+Look around from the terminal, with a configuration apart from your own:
 
-${commands.map(([command, what]) => `  ${command!.padEnd(20)}${what}`).join('\n')}
+  alias gw='node ${at.program} --config ${join(at.dataDir, 'gw.json')} --proxy-url ${at.proxyUrl}'
+  echo '${state.password}' | gw init --api-url ${at.apiUrl} --email ${state.email}
+
+${commands.map(([command, what]) => `  ${command!.padEnd(22)}${what}`).join('\n')}
 
 Ctrl-C stops it; npm run demo goes on where it stopped, npm run demo -- --fresh starts over.
 `;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { PROVIDERS } from '../contract/providers.ts';
+import { PROVIDERS, type Provider } from '../contract/providers.ts';
 import { type Askers, type Asking, askingAs, granted } from './asking.ts';
 import { COMPANY, NEIGHBOURS, TEAMS, type Workload } from './company.ts';
 import { BROKEN_HOOK, type LocalServices, WORKING_HOOK } from './local-services.ts';
@@ -58,18 +58,17 @@ export async function openCompany(askers: Askers, workloads: readonly Workload[]
 
 /** Three others, so that a figure of the public index is nobody's own. */
 export async function openNeighbours(askers: Askers): Promise<Tenant[]> {
-  const tenants: Tenant[] = [];
-  for (const { name, slug, workloads } of NEIGHBOURS) {
+  const open = async ({ name, slug, workloads }: (typeof NEIGHBOURS)[number]): Promise<Tenant> => {
     const account = await signUp(askers, name, `ops@${slug}.example`);
     const key = granted('a key', await account.asking.call('createApiKey', { body: { name: 'backend' } }));
-    tenants.push({
+    return {
       ...account,
       keys: { production: key.key, test: '' },
       workloads,
       caller: { tenantId: account.tenantId, teamIdOf: () => null, keyIdOf: () => key.id },
-    });
-  }
-  return tenants;
+    };
+  };
+  return Promise.all(NEIGHBOURS.map(open));
 }
 
 async function signUp(askers: Askers, name: string, email: string) {
@@ -77,10 +76,11 @@ async function signUp(askers: Askers, name: string, email: string) {
   const body = { name, email, password };
   const { token, tenant_id: tenantId } = granted('a sign-up', await askers.anyone.call('signup', { body }));
   const asking = askingAs(askers, token);
-  for (const provider of PROVIDERS) {
+  const store = async (provider: Provider) => {
     const stored = { provider, key: `simulated-${provider}-${randomBytes(8).toString('hex')}` };
     granted('a provider key', await asking.call('storeProviderKey', { body: stored }));
-  }
+  };
+  await Promise.all(PROVIDERS.map(store));
   granted('sharing', await asking.call('setDataShare', { body: { enabled: true } }));
   return { name, tenantId, email, password, token, asking };
 }
@@ -108,8 +108,10 @@ export async function moveReceivers(asking: Asking, local: LocalServices): Promi
     const change = { params: { id }, body: { url: local.url + pathname } };
     granted('moving a webhook', await asking.call('updateWebhook', change));
   }
-  const account = granted('the account', await asking.call('getAccount'));
-  if (account.chat_webhook_url !== null) await setChat(asking, local);
+  const { chat_webhook_url: shown } = granted('the account', await asking.call('getAccount'));
+  // Of the address only the beginning is shown, and the port stands in it.
+  const isThere = shown === null || shown.startsWith(`${local.url}/`);
+  if (!isThere) await setChat(asking, local);
 }
 
 async function setChat(asking: Asking, local: LocalServices): Promise<void> {

@@ -39,6 +39,8 @@ const INGEST_CONNECTIONS = 3;
 const LEASE_CONNECTIONS = 3;
 const LEASE_STATEMENT_MS = 4_000;
 const PREPARE_RETRY_MS = 1_000;
+/** What an API call under way may still take at shutdown. */
+const API_CLOSE_PATIENCE_MS = 5_000;
 
 export interface AppOptions {
   config: Config;
@@ -119,7 +121,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       stopping.abort();
       await ready.catch(() => {});
       liveTail.stop();
-      await Promise.all([api?.server.close(), proxy?.stop()]);
+      await Promise.all([api?.stop(), proxy?.stop()]);
       await jobs?.stop();
       await foundation.heartbeat.stop();
       await database.close();
@@ -223,7 +225,13 @@ async function openApi(options: AppOptions, foundation: Foundation, proxyPort: n
   const server = buildApi(options, foundation);
   registerDashboard(server, { proxyPort, version: options.version });
   await server.listen({ host: config.host, port: config.port });
-  return { server, port: (server.server.address() as AddressInfo).port };
+  const stop = async () => {
+    // A connection that never asked anything would hold the shutdown until it times out.
+    const cutOff = setTimeout(() => server.server.closeAllConnections(), API_CLOSE_PATIENCE_MS);
+    await server.close();
+    clearTimeout(cutOff);
+  };
+  return { port: (server.server.address() as AddressInfo).port, stop };
 }
 
 function jobParts(

@@ -36,7 +36,11 @@ async function unpackBrowser(): Promise<string> {
 export async function openBrowser(): Promise<Browser> {
   const executablePath = await unpackBrowser();
   const launch = (env: Record<string, string>) =>
-    engine.launch({ executablePath, args: ARGS, env: { ...(process.env as Record<string, string>), ...env } });
+    engine.launch({
+      executablePath,
+      args: ARGS,
+      env: { ...(process.env as Record<string, string>), ...env },
+    });
   try {
     return await launch({});
   } catch (error) {
@@ -70,12 +74,22 @@ export async function seriousViolations(page: Page): Promise<string[]> {
   await page.evaluate((await import('node:fs')).readFileSync(AXE, 'utf8'));
   return page.evaluate(async () => {
     const { axe } = window as unknown as {
-      axe: { run: () => Promise<{ violations: Array<{ id: string; impact: string; nodes: Array<{ html: string; failureSummary: string }> }> }> };
+      axe: {
+        run: () => Promise<{
+          violations: Array<{
+            id: string;
+            impact: string;
+            nodes: Array<{ html: string; failureSummary: string }>;
+          }>;
+        }>;
+      };
     };
     const { violations } = await axe.run();
     return violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 200)}`));
+      .flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 200)}`),
+      );
   });
 }
 

@@ -28,7 +28,13 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-const OPEN_PAGES = { login: '/login', signup: '/signup', forgot: '/forgot-password', reset: '/reset-password', 'cost-index': '/cost-index' };
+const OPEN_PAGES = {
+  login: '/login',
+  signup: '/signup',
+  forgot: '/forgot-password',
+  reset: '/reset-password',
+  'cost-index': '/cost-index',
+};
 const INSIDE_PAGES: Record<string, (data: Seeded) => string> = {
   overview: () => '/',
   connect: () => '/connect',
@@ -76,7 +82,11 @@ async function logIn(context: BrowserContext): Promise<void> {
   expect(answer.status()).toBe(200);
 }
 
-async function checkPages(context: BrowserContext, pages: Record<string, string>, label: string): Promise<void> {
+async function checkPages(
+  context: BrowserContext,
+  pages: Record<string, string>,
+  label: string,
+): Promise<void> {
   const page = await context.newPage();
   const complaints = watchComplaints(page, gw.apiUrl);
   const violations: Record<string, string[]> = {};
@@ -111,7 +121,9 @@ describe.each(VIEWS)('in the $theme theme at $width px', ({ theme, width }) => {
 
   test('no page behind the log-in has a serious accessibility fault, a refused script or a stranger’s address', async () => {
     await logIn(context);
-    const pages = Object.fromEntries(Object.entries(INSIDE_PAGES).map(([name, path]) => [name, path(seeded)]));
+    const pages = Object.fromEntries(
+      Object.entries(INSIDE_PAGES).map(([name, path]) => [name, path(seeded)]),
+    );
     await checkPages(context, pages, label);
   });
 
@@ -124,8 +136,17 @@ describe.each(VIEWS)('in the $theme theme at $width px', ({ theme, width }) => {
     await page.getByRole('heading', { level: 1, name: 'Operator console' }).waitFor();
     const violations: Record<string, string[]> = {};
     for (const tab of CONSOLE_TABS) {
-      const names = { platform: 'Platform', tenants: 'Tenants', models: 'Models', prices: 'Price changes', health: 'Health & jobs' };
-      await page.getByRole('navigation', { name: 'Console' }).getByRole('button', { name: names[tab as keyof typeof names] }).click();
+      const names = {
+        platform: 'Platform',
+        tenants: 'Tenants',
+        models: 'Models',
+        prices: 'Price changes',
+        health: 'Health & jobs',
+      };
+      await page
+        .getByRole('navigation', { name: 'Console' })
+        .getByRole('button', { name: names[tab as keyof typeof names] })
+        .click();
       await settled(page);
       const found = await seriousViolations(page);
       if (found.length > 0) violations[tab] = found;

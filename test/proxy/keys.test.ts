@@ -226,6 +226,20 @@ test('a revoked key stops working at once, and a test key is shown as one', asyn
   await vi.waitFor(async () => expect(await rows()).toEqual([{ environment: 'test' }]), 10_000);
 });
 
+test('a provider key that does not open closes its own provider and no other', async () => {
+  const { key, token, tenantId } = await gateway.onboard();
+  await gateway.sql(
+    `update provider_keys set key_sealed = (select key_sealed from provider_keys where tenant_id = $1 and provider = 'prov_b')
+      where tenant_id = $1 and provider = 'prov_a'`,
+    [tenantId],
+  );
+  // Any change has the tenant read again.
+  await gateway.call('POST', '/v1/teams', { token, body: { name: 'Reader' } });
+  const broken = await gateway.proxy('/prov_a/v1/chat/completions', { key, body: CHAT });
+  expect(broken).toMatchObject({ status: 502, json: { error: 'provider_key_missing' } });
+  expect((await gateway.proxy('/prov_d/chat/completions', { key, body: BODIES.prov_d })).status).toBe(200);
+});
+
 test('no secret is in the database or the data directory', async () => {
   const { key, token, tenantId } = await gateway.onboard();
   await gateway.call('POST', '/v1/provider-keys', {

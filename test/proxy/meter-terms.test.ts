@@ -58,7 +58,8 @@ test.each([
   ['prov_a', { tier: 'priority' }, {}, 2, 'priority'],
   ['prov_a', { tier: 'default' }, { service_tier: 'priority' }, 1, null],
   ['prov_a', {}, { service_tier: 'flex' }, 0.5, 'flex'],
-  ['prov_b', { tier: 'priority' }, {}, 2, 'priority'],
+  // Priority capacity is paid for in advance there.
+  ['prov_b', { tier: 'priority' }, {}, 1, null],
   ['prov_b', { tier: 'batch' }, {}, 0.25, 'batch'],
   ['prov_b', {}, { speed: 'fast' }, 6, 'fast'],
   ['prov_b', {}, { inference_geo: 'us' }, 1.1, null],

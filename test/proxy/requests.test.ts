@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import http from 'node:http';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually, type Gateway, startGateway } from '../harness.ts';
 import { connectRaw, exchangeRaw, statusOf } from './wire.ts';
@@ -163,37 +162,37 @@ test('Expect: 100-continue is answered once the key and the size are known to be
 });
 
 test.each(['declared', 'chunked'] as const)(
-  'a body that is too large (%s) gets 413 and no byte goes on',
+  'a body that is too large (%s) gets 413, also when it is read only after all was sent, and no byte goes on',
   async (framing) => {
     const body = Buffer.alloc(MAX_BODY_BYTES + 3_000_000, 'x');
-    const outcome = await new Promise<{ status: number; body: string; connection: string | undefined }>(
-      (resolve, reject) => {
-        const request = http.request(`${gateway.proxyUrl}/v1/proxy/prov_a/v1/chat/completions`, {
-          method: 'POST',
-          headers: {
-            authorization: `Bearer ${key}`,
-            ...(framing === 'declared' && { 'content-length': body.length }),
-          },
-          agent: false,
-        });
-        request.on('error', reject);
-        request.on('response', (response) => {
-          let text = '';
-          response.on('data', (part) => {
-            text += part;
-          });
-          response.on('end', () =>
-            resolve({ status: response.statusCode!, body: text, connection: response.headers.connection }),
-          );
-        });
-        request.end(body);
-      },
-    );
-    expect(outcome).toMatchObject({ status: 413, connection: 'close' });
-    expect(JSON.parse(outcome.body)).toMatchObject({ error: 'payload_too_large' });
+    const isChunked = framing === 'chunked';
+    const length = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`;
+    const client = await connectRaw(gateway.proxyUrl);
+    client.socket.pause();
+    client.send(head('POST', '/v1/chat/completions', `${length}\r\n\r\n`));
+    if (isChunked) client.send(`${body.length.toString(16)}\r\n`);
+    await new Promise((resolve) => client.socket.write(body, resolve));
+    if (isChunked) client.send('\r\n0\r\n\r\n');
+    client.socket.resume();
+    const { text, reset } = await client.closed();
+    expect(reset).toBe(false);
+    expect(statusOf(text)).toBe(413);
+    expect(text).toMatch(/\r\nconnection: close\r\n/i);
+    expect(text).toContain('"error":"payload_too_large"');
     expect(gateway.simulator.calls()).toEqual([]);
   },
 );
+
+test('a body without end gets 413 and then no more attention', async () => {
+  const client = await connectRaw(gateway.proxyUrl);
+  client.send(head('POST', '/v1/chat/completions', 'Transfer-Encoding: chunked\r\n\r\n'));
+  const part = `10000\r\n${'x'.repeat(65_536)}\r\n`;
+  const sending = setInterval(() => client.send(part.repeat(10)), 5);
+  const { text } = await client.closed();
+  clearInterval(sending);
+  expect(statusOf(text)).toBe(413);
+  expect(gateway.simulator.calls()).toEqual([]);
+});
 
 test('a body of exactly the limit goes through', async () => {
   const body = Buffer.alloc(MAX_BODY_BYTES, 'x');

@@ -28,7 +28,8 @@ export function Figure({
   children: ReactNode;
 }) {
   const [asTable, setAsTable] = useState(false);
-  const show = (value: number | null | undefined) => (value === null || value === undefined ? '–' : format(value));
+  const show = (value: number | null | undefined) =>
+    value === null || value === undefined ? '–' : format(value);
   return (
     <figure className="flex flex-col gap-2 p-4">
       {asTable ? (
@@ -72,7 +73,11 @@ export function Figure({
         <ul className="flex min-w-0 flex-wrap gap-x-4 gap-y-1 text-[13px] text-muted">
           {series.map((one) => (
             <li key={one.label} className="flex items-center gap-1.5">
-              <span aria-hidden="true" className="size-2.5 shrink-0 rounded-[3px]" style={{ background: `var(${one.colour})` }} />
+              <span
+                aria-hidden="true"
+                className="size-2.5 shrink-0 rounded-[3px]"
+                style={{ background: `var(${one.colour})` }}
+              />
               <span className="max-w-48 truncate">{one.label}</span>
               {hovered !== null && <span className="text-ink tabular-nums">{show(one.values[hovered])}</span>}
             </li>

@@ -2,7 +2,7 @@ import { useQueries } from '@tanstack/react-query';
 import { MAX_HOUR_SERIES_DAYS } from '../../contract/usage.ts';
 import { apiQuery } from '../api.ts';
 import { formatMoney } from '../numbers.ts';
-import { daysIn, type DayRange } from '../time.ts';
+import { type DayRange, daysIn } from '../time.ts';
 import { ErrorState } from '../ui/EmptyState.tsx';
 import { Skeleton } from '../ui/Skeleton.tsx';
 import type { Series } from './Figure.tsx';
@@ -20,7 +20,15 @@ export interface UsageFilter {
 }
 
 /** Spend over time, stacked: the models named, and all others as one. */
-export function SpendChart({ range, models, filter = {} }: { range: DayRange; models: readonly string[]; filter?: UsageFilter }) {
+export function SpendChart({
+  range,
+  models,
+  filter = {},
+}: {
+  range: DayRange;
+  models: readonly string[];
+  filter?: UsageFilter;
+}) {
   const bucket = daysIn(range) <= Math.min(MAX_HOURLY_DAYS, MAX_HOUR_SERIES_DAYS) ? 'hour' : 'day';
   const stacked = models.slice(0, COLOURS.length);
   const query = { from: range.from, to: range.to, bucket, ...filter } as const;
@@ -43,7 +51,11 @@ export function SpendChart({ range, models, filter = {} }: { range: DayRange; mo
     Math.max(0, row.cost_microdollars - series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0)),
   );
   if (others.some((value) => value > 0)) {
-    series.push({ label: stacked.length === 0 ? 'all models' : 'other models', colour: '--series-6', values: others });
+    series.push({
+      label: stacked.length === 0 ? 'all models' : 'other models',
+      colour: '--series-6',
+      values: others,
+    });
   }
   const sum = total.reduce((before, row) => before + row.cost_microdollars, 0);
   return (

@@ -4,9 +4,10 @@ import { useShownTheme, useZone, type Zone } from '../preferences.ts';
 import { formatTime } from '../time.ts';
 import { Figure, type Series } from './Figure.tsx';
 
-const HEIGHT_PX = 260;
+const HEIGHT_PX = 250;
 const DAY_SECONDS = 86_400;
 const Y_AXIS_PX = 64;
+const X_AXIS_PX = 34;
 
 export interface TimeChartProps {
   /** Spoken for the chart as a whole. */
@@ -46,6 +47,7 @@ function axisOptions(props: TimeChartProps, zone: Zone): uPlot.Axis[] {
       font,
       grid: { show: false },
       ticks: line,
+      size: X_AXIS_PX,
       values: (_plot, splits, _axis, _space, step) =>
         splits.map((at) =>
           formatTime(at * 1000, step >= DAY_SECONDS ? 'day' : 'minute', step >= DAY_SECONDS ? 'utc' : zone),
@@ -63,7 +65,12 @@ function axisOptions(props: TimeChartProps, zone: Zone): uPlot.Axis[] {
   ];
 }
 
-function plotOptions(props: TimeChartProps, zone: Zone, width: number, onHover: (at: number | null) => void): uPlot.Options {
+function plotOptions(
+  props: TimeChartProps,
+  zone: Zone,
+  width: number,
+  onHover: (at: number | null) => void,
+): uPlot.Options {
   const bars = uPlot.paths.bars?.({ size: [0.72, 48], radius: 0.08 });
   const half = (props.bucket === 'day' ? DAY_SECONDS : 3_600) / 2;
   const drawn = [...props.series].reverse();
@@ -110,7 +117,9 @@ export function TimeChart(props: TimeChartProps) {
     const element = place.current;
     if (!element) return undefined;
     const plot = new uPlot(plotOptions(props, zone, element.clientWidth, setHovered), data, element);
-    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT_PX }));
+    const observer = new ResizeObserver(() =>
+      plot.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
+    );
     observer.observe(element);
     return () => {
       observer.disconnect();
@@ -118,9 +127,17 @@ export function TimeChart(props: TimeChartProps) {
     };
   }, [data, zone, theme, bars]);
   const shape = props.bucket === 'day' ? 'longDay' : 'minute';
-  const timeLabel = (at: number) => formatTime(times[at]! * 1000, shape, props.bucket === 'day' ? 'utc' : zone);
+  const timeLabel = (at: number) =>
+    formatTime(times[at]! * 1000, shape, props.bucket === 'day' ? 'utc' : zone);
   return (
-    <Figure label={props.label} series={series} count={times.length} hovered={hovered} rowLabel={timeLabel} format={props.format}>
+    <Figure
+      label={props.label}
+      series={series}
+      count={times.length}
+      hovered={hovered}
+      rowLabel={timeLabel}
+      format={props.format}
+    >
       <div ref={place} style={{ height: HEIGHT_PX }} />
     </Figure>
   );

@@ -20,7 +20,10 @@ export function OperatorHealth() {
     <Loaded query={health}>
       {(data) => (
         <>
-          <Card title="State" actions={<Badge tone={data.status === 'ok' ? 'good' : 'bad'}>{data.status}</Badge>}>
+          <Card
+            title="State"
+            actions={<Badge tone={data.status === 'ok' ? 'good' : 'bad'}>{data.status}</Badge>}
+          >
             {data.problems.length > 0 && (
               <ul className="list-disc px-8 py-3 text-bad">
                 {data.problems.map((problem) => (
@@ -43,10 +46,25 @@ function stateRows(data: Health): Array<readonly [string, React.ReactNode]> {
   const { node } = data;
   return [
     ['Version', data.version],
-    ...Object.entries(data.pools).map(([name, pool]) => [`Connections, ${name}`, `${pool.total} open, ${pool.idle} idle, ${pool.waiting} waiting`] as const),
+    ...Object.entries(data.pools).map(
+      ([name, pool]) =>
+        [`Connections, ${name}`, `${pool.total} open, ${pool.idle} idle, ${pool.waiting} waiting`] as const,
+    ),
     ['Requests in flight', node?.requests_in_flight ?? '–'],
-    ['Journal', node?.journal ? `${formatCount(node.journal.bytes)} of ${formatCount(node.journal.max_bytes)} bytes, ${node.journal.records_pending ?? 'unknown'} records to ingest` : '–'],
-    ['Ingest', node?.ingest ? (node.ingest.lag_ms === null ? 'up to date' : `${formatMs(node.ingest.lag_ms)} behind`) : '–'],
+    [
+      'Journal',
+      node?.journal
+        ? `${formatCount(node.journal.bytes)} of ${formatCount(node.journal.max_bytes)} bytes, ${node.journal.records_pending ?? 'unknown'} records to ingest`
+        : '–',
+    ],
+    [
+      'Ingest',
+      node?.ingest
+        ? node.ingest.lag_ms === null
+          ? 'up to date'
+          : `${formatMs(node.ingest.lag_ms)} behind`
+        : '–',
+    ],
     ['Nodes', data.nodes.map((one) => `${one.node_id.slice(0, 8)} ${one.role ?? ''}`).join(', ') || '–'],
   ];
 }
@@ -55,17 +73,40 @@ function Jobs({ rows }: { rows: readonly Job[] }) {
   const run = useOperatorAction('runJob', ({ job }) => `${job} is queued.`);
   const columns: Column<Job>[] = [
     { head: 'Job', cell: (row) => <code className="font-mono">{row.name}</code> },
-    { head: 'Schedule, UTC', from: 'md', cell: (row) => <code className="font-mono text-muted">{row.schedule}</code> },
+    {
+      head: 'Schedule, UTC',
+      from: 'md',
+      cell: (row) => <code className="font-mono text-muted">{row.schedule}</code>,
+    },
     { head: 'Last run', cell: (row) => <Age at={row.last_finished_at} /> },
-    { head: 'Took', from: 'md', numeric: true, cell: (row) => (row.last_duration_ms === null ? '–' : formatMs(row.last_duration_ms)) },
+    {
+      head: 'Took',
+      from: 'md',
+      numeric: true,
+      cell: (row) => (row.last_duration_ms === null ? '–' : formatMs(row.last_duration_ms)),
+    },
     { head: 'Next', from: 'sm', cell: (row) => <Age at={row.next_run_at} never="–" /> },
-    { head: 'State', cell: (row) => (row.last_error ? <Badge tone="bad">{row.last_error}</Badge> : row.running ? <Badge tone="accent">running</Badge> : <Badge tone="good">good</Badge>) },
+    {
+      head: 'State',
+      cell: (row) =>
+        row.last_error ? (
+          <Badge tone="bad">{row.last_error}</Badge>
+        ) : row.running ? (
+          <Badge tone="accent">running</Badge>
+        ) : (
+          <Badge tone="good">good</Badge>
+        ),
+    },
     {
       head: 'Actions',
       hideHead: true,
       numeric: true,
       cell: (row) => (
-        <Button small aria-label={`Run now: ${row.name}`} onClick={() => run.mutate({ params: { name: row.name } })}>
+        <Button
+          small
+          aria-label={`Run now: ${row.name}`}
+          onClick={() => run.mutate({ params: { name: row.name } })}
+        >
           Run now
         </Button>
       ),
@@ -73,7 +114,13 @@ function Jobs({ rows }: { rows: readonly Job[] }) {
   ];
   return (
     <Card title="Background jobs" note="Each runs once across all nodes">
-      <Table label="Background jobs" columns={columns} rows={rows} rowKey={(row) => row.name} empty={<EmptyState title="No jobs are scheduled" />} />
+      <Table
+        label="Background jobs"
+        columns={columns}
+        rows={rows}
+        rowKey={(row) => row.name}
+        empty={<EmptyState title="No jobs are scheduled" />}
+      />
     </Card>
   );
 }
@@ -86,17 +133,29 @@ function Queues({ rows }: { rows: readonly Queue[] }) {
     { head: 'Later', from: 'sm', numeric: true, cell: (row) => formatCount(row.scheduled) },
     { head: 'Retrying', from: 'sm', numeric: true, cell: (row) => formatCount(row.retrying) },
     { head: 'Given up', numeric: true, cell: (row) => formatCount(row.failed) },
-    { head: 'Last error', from: 'md', cell: (row) => <span className="text-muted">{row.last_error ?? '–'}</span> },
+    {
+      head: 'Last error',
+      from: 'md',
+      cell: (row) => <span className="text-muted">{row.last_error ?? '–'}</span>,
+    },
   ];
   return (
     <Card title="Queues">
-      <Table label="Queues" columns={columns} rows={rows} rowKey={(row) => row.task} empty={<EmptyState title="The queues are empty" />} />
+      <Table
+        label="Queues"
+        columns={columns}
+        rows={rows}
+        rowKey={(row) => row.task}
+        empty={<EmptyState title="The queues are empty" />}
+      />
     </Card>
   );
 }
 
 function TestMail() {
-  const send = useOperatorAction('sendTestEmail', ({ to, via }) => (via === 'smtp' ? `Sent to ${to}.` : `Written to the outbox folder for ${to}.`));
+  const send = useOperatorAction('sendTestEmail', ({ to, via }) =>
+    via === 'smtp' ? `Sent to ${to}.` : `Written to the outbox folder for ${to}.`,
+  );
   return (
     <Card title="Test mail">
       <form

@@ -36,24 +36,57 @@ export function OperatorModels() {
   const [{ q, provider, status }, set] = useUrlState();
   const { limit, offset } = usePaging();
   const models = useOperator('listOperatorModels', {
-    query: { ...(q && { search: q }), ...(provider && { provider: provider as Provider }), ...(status && { status: status as ModelStatus }), limit, offset },
+    query: {
+      ...(q && { search: q }),
+      ...(provider && { provider: provider as Provider }),
+      ...(status && { status: status as ModelStatus }),
+      limit,
+      offset,
+    },
   });
   const columns: Column<Model>[] = [
     {
       head: 'Model',
       cell: (row) => (
-        <button type="button" className="text-left font-medium text-accent underline-offset-2 hover:underline" onClick={() => setEditing(row)}>
+        <button
+          type="button"
+          className="text-left font-medium text-accent underline-offset-2 hover:underline"
+          onClick={() => setEditing(row)}
+        >
           {row.model_id}
         </button>
       ),
     },
-    { head: 'Provider', from: 'md', cell: (row) => <span className="text-muted">{PROVIDER_LABELS[row.provider]}</span> },
-    { head: 'Status', from: 'sm', cell: (row) => <Badge tone={row.status === 'active' ? 'good' : 'warn'}>{row.status}</Badge> },
+    {
+      head: 'Provider',
+      from: 'md',
+      cell: (row) => <span className="text-muted">{PROVIDER_LABELS[row.provider]}</span>,
+    },
+    {
+      head: 'Status',
+      from: 'sm',
+      cell: (row) => <Badge tone={row.status === 'active' ? 'good' : 'warn'}>{row.status}</Badge>,
+    },
     { head: 'Input', numeric: true, cell: (row) => rate(row.pricing_input_per_mtok) },
     { head: 'Cached', from: 'md', numeric: true, cell: (row) => rate(row.pricing_cached_per_mtok) },
     { head: 'Output', numeric: true, cell: (row) => rate(row.pricing_output_per_mtok) },
-    { head: 'Context', from: 'lg', numeric: true, cell: (row) => (row.context_window === null ? '–' : formatCompact(row.context_window)) },
-    { head: 'To come', from: 'lg', numeric: true, cell: (row) => (row.upcoming_prices.length > 0 ? <Badge tone="accent">{row.upcoming_prices.length} prices</Badge> : '–') },
+    {
+      head: 'Context',
+      from: 'lg',
+      numeric: true,
+      cell: (row) => (row.context_window === null ? '–' : formatCompact(row.context_window)),
+    },
+    {
+      head: 'To come',
+      from: 'lg',
+      numeric: true,
+      cell: (row) =>
+        row.upcoming_prices.length > 0 ? (
+          <Badge tone="accent">{row.upcoming_prices.length} prices</Badge>
+        ) : (
+          '–'
+        ),
+    },
   ];
   const choose = (patch: Record<string, string>) => set({ ...patch, page: undefined });
   return (
@@ -61,9 +94,36 @@ export function OperatorModels() {
       title="Models"
       actions={
         <>
-          <Field bare label="Find a model" type="search" placeholder="Find a model" className="w-40" key={q} defaultValue={q} onKeyDown={(event) => event.key === 'Enter' && choose({ q: event.currentTarget.value })} />
-          <Select bare label="Provider" value={provider ?? ''} choices={[{ value: '', label: 'All providers' }, ...PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))]} onChange={({ target }) => choose({ provider: target.value })} />
-          <Select bare label="Status" value={status ?? ''} choices={[{ value: '', label: 'Any status' }, ...MODEL_STATUSES.map((value) => ({ value, label: value }))]} onChange={({ target }) => choose({ status: target.value })} />
+          <Field
+            bare
+            label="Find a model"
+            type="search"
+            placeholder="Find a model"
+            className="w-40"
+            key={q}
+            defaultValue={q}
+            onKeyDown={(event) => event.key === 'Enter' && choose({ q: event.currentTarget.value })}
+          />
+          <Select
+            bare
+            label="Provider"
+            value={provider ?? ''}
+            choices={[
+              { value: '', label: 'All providers' },
+              ...PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] })),
+            ]}
+            onChange={({ target }) => choose({ provider: target.value })}
+          />
+          <Select
+            bare
+            label="Status"
+            value={status ?? ''}
+            choices={[
+              { value: '', label: 'Any status' },
+              ...MODEL_STATUSES.map((value) => ({ value, label: value })),
+            ]}
+            onChange={({ target }) => choose({ status: target.value })}
+          />
           <Button small look="primary" onClick={() => setEditing('new')}>
             Add model
           </Button>
@@ -73,21 +133,34 @@ export function OperatorModels() {
       <Loaded query={models}>
         {(data) => (
           <>
-            <Table label="Models" columns={columns} rows={data.data} rowKey={(row) => row.id} empty={<EmptyState title="No model matches" />} />
+            <Table
+              label="Models"
+              columns={columns}
+              rows={data.data}
+              rowKey={(row) => row.id}
+              empty={<EmptyState title="No model matches" />}
+            />
             <Pager {...data} />
           </>
         )}
       </Loaded>
-      {editing !== null && <ModelDialog model={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />}
+      {editing !== null && (
+        <ModelDialog model={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />
+      )}
     </Card>
   );
 }
 
 function ModelDialog({ model, onClose }: { model: Model | null; onClose: () => void }) {
   const create = useOperatorAction('createModel', 'The model is added.');
-  const update = useOperatorAction('updateModel', 'Saved. A changed price holds from now on, and those who used the model are told.');
+  const update = useOperatorAction(
+    'updateModel',
+    'Saved. A changed price holds from now on, and those who used the model are told.',
+  );
   const save = (texts: Record<string, string>) => {
-    const rates = Object.fromEntries(RATES.flatMap(([name]) => (texts[name] ? [[name, Number(texts[name])]] : [])));
+    const rates = Object.fromEntries(
+      RATES.flatMap(([name]) => (texts[name] ? [[name, Number(texts[name])]] : [])),
+    );
     const body = {
       ...rates,
       status: texts.status as ModelStatus,
@@ -95,10 +168,18 @@ function ModelDialog({ model, onClose }: { model: Model | null; onClose: () => v
       ...(texts.model_family && { model_family: texts.model_family }),
     };
     if (model) return update.mutate({ params: { id: model.id }, body }, { onSuccess: onClose });
-    return create.mutate({ body: { ...body, model_id: texts.model_id ?? '', provider: texts.provider as Provider } }, { onSuccess: onClose });
+    return create.mutate(
+      { body: { ...body, model_id: texts.model_id ?? '', provider: texts.provider as Provider } },
+      { onSuccess: onClose },
+    );
   };
   return (
-    <Dialog title={model ? model.model_id : 'Add model'} note="A new price opens a new row in the price history; nothing is ever charged again." open onClose={onClose}>
+    <Dialog
+      title={model ? model.model_id : 'Add model'}
+      note="A new price opens a new row in the price history; nothing is ever charged again."
+      open
+      onClose={onClose}
+    >
       <form
         className="flex flex-col gap-3"
         onSubmit={(event) => {
@@ -107,12 +188,37 @@ function ModelDialog({ model, onClose }: { model: Model | null; onClose: () => v
         }}
       >
         {!model && <Field label="Model id" name="model_id" required autoFocus />}
-        {!model && <Select label="Provider" name="provider" choices={PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))} />}
+        {!model && (
+          <Select
+            label="Provider"
+            name="provider"
+            choices={PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))}
+          />
+        )}
         <Field label="Family" name="model_family" defaultValue={model?.model_family} />
-        <Select label="Status" name="status" defaultValue={model?.status ?? 'active'} choices={MODEL_STATUSES.map((value) => ({ value, label: value }))} />
-        <Field label="Context window, tokens" name="context_window" type="number" min="1" defaultValue={model?.context_window ?? ''} />
+        <Select
+          label="Status"
+          name="status"
+          defaultValue={model?.status ?? 'active'}
+          choices={MODEL_STATUSES.map((value) => ({ value, label: value }))}
+        />
+        <Field
+          label="Context window, tokens"
+          name="context_window"
+          type="number"
+          min="1"
+          defaultValue={model?.context_window ?? ''}
+        />
         {RATES.map(([name, label]) => (
-          <Field key={name} label={label} name={name} type="number" min="0" step="0.000001" defaultValue={model?.[name]} />
+          <Field
+            key={name}
+            label={label}
+            name={name}
+            type="number"
+            min="0"
+            step="0.000001"
+            defaultValue={model?.[name]}
+          />
         ))}
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>

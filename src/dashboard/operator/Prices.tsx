@@ -19,7 +19,15 @@ export function OperatorPrices() {
   const scrape = useOperatorAction('runScraper', ({ message }) => message);
   return (
     <>
-      <Card title="Prices to decide" note="What a source says and our price book does not" actions={<Button small busy={scrape.isPending} onClick={() => scrape.mutate({})}>Read the sources now</Button>}>
+      <Card
+        title="Prices to decide"
+        note="What a source says and our price book does not"
+        actions={
+          <Button small busy={scrape.isPending} onClick={() => scrape.mutate({})}>
+            Read the sources now
+          </Button>
+        }
+      >
         <Loaded query={candidates}>
           {({ data }) =>
             data.length === 0 ? (
@@ -49,7 +57,8 @@ function CandidateRow({ candidate }: { candidate: Candidate }) {
     <li className="flex flex-wrap items-start justify-between gap-4 border-b border-line px-4 py-3 last:border-0">
       <div className="min-w-0 flex-1">
         <p className="flex flex-wrap items-center gap-2 font-medium">
-          {candidate.model_id} <span className="font-normal text-muted">{PROVIDER_LABELS[candidate.provider]}</span>
+          {candidate.model_id}{' '}
+          <span className="font-normal text-muted">{PROVIDER_LABELS[candidate.provider]}</span>
           {candidate.flags.map((flag) => (
             <Badge key={flag} tone="warn">
               {flag.replaceAll('_', ' ')}
@@ -59,7 +68,8 @@ function CandidateRow({ candidate }: { candidate: Candidate }) {
         <ul className="text-[13px] tabular-nums">
           {Object.entries(candidate.new_price).map(([field, value]) => (
             <li key={field}>
-              <span className="text-muted">{field.replace('pricing_', '').replaceAll('_', ' ')}</span> {String(old[field] ?? 'none')} → <strong>{value}</strong> {candidate.currency}
+              <span className="text-muted">{field.replace('pricing_', '').replaceAll('_', ' ')}</span>{' '}
+              {String(old[field] ?? 'none')} → <strong>{value}</strong> {candidate.currency}
             </li>
           ))}
         </ul>
@@ -68,10 +78,19 @@ function CandidateRow({ candidate }: { candidate: Candidate }) {
         </p>
       </div>
       <div className="flex gap-2">
-        <Button small look="primary" aria-label={`Approve the price of ${candidate.model_id}`} onClick={() => approve.mutate({ params })}>
+        <Button
+          small
+          look="primary"
+          aria-label={`Approve the price of ${candidate.model_id}`}
+          onClick={() => approve.mutate({ params })}
+        >
           Approve
         </Button>
-        <Button small aria-label={`Reject the price of ${candidate.model_id}`} onClick={() => reject.mutate({ params })}>
+        <Button
+          small
+          aria-label={`Reject the price of ${candidate.model_id}`}
+          onClick={() => reject.mutate({ params })}
+        >
           Reject
         </Button>
       </div>
@@ -85,12 +104,26 @@ function Sources() {
     { head: 'Source', cell: (row) => <span className="[overflow-wrap:anywhere]">{row.source}</span> },
     { head: 'Models', numeric: true, cell: (row) => formatCount(row.models_found) },
     { head: 'Last success', cell: (row) => <Age at={row.last_success_at} /> },
-    { head: 'State', cell: (row) => (row.last_error ? <Badge tone="bad">{row.last_error}</Badge> : <Badge tone="good">good</Badge>) },
+    {
+      head: 'State',
+      cell: (row) =>
+        row.last_error ? <Badge tone="bad">{row.last_error}</Badge> : <Badge tone="good">good</Badge>,
+    },
   ];
   return (
     <Card title="Price sources">
       <Loaded query={sources}>
-        {(rows) => <Table label="Price sources" columns={columns} rows={rows} rowKey={(row) => row.source} empty={<EmptyState title="No sources are configured">Name them in GATEWAY_PRICE_SOURCES.</EmptyState>} />}
+        {(rows) => (
+          <Table
+            label="Price sources"
+            columns={columns}
+            rows={rows}
+            rowKey={(row) => row.source}
+            empty={
+              <EmptyState title="No sources are configured">Name them in GATEWAY_PRICE_SOURCES.</EmptyState>
+            }
+          />
+        )}
       </Loaded>
     </Card>
   );
@@ -109,10 +142,23 @@ function Announced() {
             empty={<EmptyState title="No price has changed yet" />}
             columns={[
               { head: 'Model', cell: (row) => <span className="font-medium">{row.model_id}</span> },
-              { head: 'What', cell: (row) => <span className="text-muted">{row.differences.map(({ field }) => field.replace('pricing_', '').replaceAll('_', ' ')).join(', ')}</span> },
+              {
+                head: 'What',
+                cell: (row) => (
+                  <span className="text-muted">
+                    {row.differences
+                      .map(({ field }) => field.replace('pricing_', '').replaceAll('_', ' '))
+                      .join(', ')}
+                  </span>
+                ),
+              },
               { head: 'In force', from: 'sm', cell: (row) => <Time at={row.effective_at} /> },
               { head: 'Told', numeric: true, cell: (row) => `${formatCount(row.tenants_notified)} tenants` },
-              { head: 'Applied', from: 'sm', cell: (row) => (row.applied ? <Badge tone="good">yes</Badge> : <Badge>only told</Badge>) },
+              {
+                head: 'Applied',
+                from: 'sm',
+                cell: (row) => (row.applied ? <Badge tone="good">yes</Badge> : <Badge>only told</Badge>),
+              },
             ]}
           />
         )}

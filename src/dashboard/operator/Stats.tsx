@@ -13,7 +13,10 @@ type Figures = Output<'getPlatformStats'>['today'];
 
 function Spend({ label, figures }: { label: string; figures: Figures }) {
   return (
-    <Stat label={label} below={`${formatCompact(figures.requests)} requests, ${formatCount(figures.errors)} errors`}>
+    <Stat
+      label={label}
+      below={`${formatCompact(figures.requests)} requests, ${formatCount(figures.errors)} errors`}
+    >
       <Money microdollars={figures.cost_microdollars} />
     </Stat>
   );
@@ -26,7 +29,10 @@ export function OperatorStats() {
       {(data) => (
         <>
           <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-xl border border-line bg-line shadow-card md:grid-cols-4">
-            <Stat label="Tenants" below={`${formatCount(data.tenants.active)} active, ${formatCount(data.tenants.with_traffic_30_days)} with traffic`}>
+            <Stat
+              label="Tenants"
+              below={`${formatCount(data.tenants.active)} active, ${formatCount(data.tenants.with_traffic_30_days)} with traffic`}
+            >
               {formatCount(data.tenants.total)}
             </Stat>
             <Spend label="Today" figures={data.today} />
@@ -42,10 +48,22 @@ export function OperatorStats() {
                 empty={<EmptyState title="No traffic yet" />}
                 columns={[
                   { head: 'Model', cell: (row) => row.model_id },
-                  { head: 'Provider', from: 'sm', cell: (row) => <span className="text-muted">{PROVIDER_LABELS[row.provider as Provider] ?? row.provider}</span> },
+                  {
+                    head: 'Provider',
+                    from: 'sm',
+                    cell: (row) => (
+                      <span className="text-muted">
+                        {PROVIDER_LABELS[row.provider as Provider] ?? row.provider}
+                      </span>
+                    ),
+                  },
                   { head: 'Tenants', numeric: true, cell: (row) => formatCount(row.tenants) },
                   { head: 'Requests', numeric: true, cell: (row) => formatCompact(row.requests) },
-                  { head: 'Spend', numeric: true, cell: (row) => <Money microdollars={row.cost_microdollars} /> },
+                  {
+                    head: 'Spend',
+                    numeric: true,
+                    cell: (row) => <Money microdollars={row.cost_microdollars} />,
+                  },
                 ]}
               />
             </Card>

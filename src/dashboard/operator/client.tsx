@@ -16,13 +16,21 @@ export function openOperatorClient(token: string): Client {
 
 export const OperatorClient = createContext<Client | null>(null);
 
-export async function askAs<Name extends OperationName>(client: Client, name: Name, input?: Input<Name>): Promise<Output<Name>> {
+export async function askAs<Name extends OperationName>(
+  client: Client,
+  name: Name,
+  input?: Input<Name>,
+): Promise<Output<Name>> {
   const result = await client.call(name, ...([input] as never));
   if (!result.ok) throw new RefusedCall(result);
   return result.data as Output<Name>;
 }
 
-export function useOperator<Name extends OperationName>(name: Name, input?: Input<Name>, extras: { refetchInterval?: number } = {}) {
+export function useOperator<Name extends OperationName>(
+  name: Name,
+  input?: Input<Name>,
+  extras: { refetchInterval?: number } = {},
+) {
   const client = useContext(OperatorClient)!;
   return useQuery<Output<Name>, Error>({
     queryKey: ['operator', name, input ?? {}],
@@ -33,7 +41,10 @@ export function useOperator<Name extends OperationName>(name: Name, input?: Inpu
 }
 
 /** Operators change little and look at much: after a change everything they see is asked for again. */
-export function useOperatorAction<Name extends OperationName>(name: Name, done: string | ((output: Output<Name>) => string)) {
+export function useOperatorAction<Name extends OperationName>(
+  name: Name,
+  done: string | ((output: Output<Name>) => string),
+) {
   const client = useContext(OperatorClient)!;
   const queries = useQueryClient();
   return useMutation<Output<Name>, Error, Input<Name>>({

@@ -32,11 +32,18 @@ export function AlertsPage() {
     limit,
     offset,
   };
-  const alerts = useApi('listAlerts', { query }, { refetchInterval: 5_000, placeholderData: (before) => before });
+  const alerts = useApi(
+    'listAlerts',
+    { query },
+    { refetchInterval: 5_000, placeholderData: (before) => before },
+  );
   const test = useAction('testAlerts', {
     refreshes: [],
     done: ({ sent_to, failed }) =>
-      [sent_to.length > 0 && `Sent to ${sent_to.join(' and ')}.`, ...failed.map(({ destination, reason }) => `${destination} failed: ${reason}`)]
+      [
+        sent_to.length > 0 && `Sent to ${sent_to.join(' and ')}.`,
+        ...failed.map(({ destination, reason }) => `${destination} failed: ${reason}`),
+      ]
         .filter(Boolean)
         .join(' '),
   });
@@ -47,8 +54,26 @@ export function AlertsPage() {
       note="Budgets, anomalies, price and model changes. Mail, chat and webhooks carry them too."
       actions={
         <>
-          <Select bare label="Severity" value={severity ?? ''} choices={[{ value: '', label: 'Any severity' }, ...SEVERITIES.map((value) => ({ value, label: value }))]} onChange={({ target }) => choose({ severity: target.value })} />
-          <Select bare label="Type" value={type ?? ''} choices={[{ value: '', label: 'Any type' }, ...Object.entries(TYPES).map(([value, label]) => ({ value, label }))]} onChange={({ target }) => choose({ type: target.value })} />
+          <Select
+            bare
+            label="Severity"
+            value={severity ?? ''}
+            choices={[
+              { value: '', label: 'Any severity' },
+              ...SEVERITIES.map((value) => ({ value, label: value })),
+            ]}
+            onChange={({ target }) => choose({ severity: target.value })}
+          />
+          <Select
+            bare
+            label="Type"
+            value={type ?? ''}
+            choices={[
+              { value: '', label: 'Any type' },
+              ...Object.entries(TYPES).map(([value, label]) => ({ value, label })),
+            ]}
+            onChange={({ target }) => choose({ type: target.value })}
+          />
           <Button busy={test.isPending} onClick={() => test.mutate({})}>
             Send a test
           </Button>
@@ -56,7 +81,14 @@ export function AlertsPage() {
       }
     >
       <Card>
-        <Tabs label="Which alerts" current={tab === 'all' ? 'all' : 'open'} tabs={[{ id: 'open', label: 'Open' }, { id: 'all', label: 'All' }]} />
+        <Tabs
+          label="Which alerts"
+          current={tab === 'all' ? 'all' : 'open'}
+          tabs={[
+            { id: 'open', label: 'Open' },
+            { id: 'all', label: 'All' },
+          ]}
+        />
         <Loaded query={alerts}>
           {(data) => (
             <>
@@ -73,12 +105,20 @@ export function AlertsPage() {
 function AlertList({ rows }: { rows: readonly Alert[] }) {
   const acknowledge = useAction('acknowledgeAlert', { refreshes: ['listAlerts'], done: 'Acknowledged.' });
   if (rows.length === 0) {
-    return <EmptyState title="No alerts here">When a budget passes 50, 80 or 100 %, an hour costs far more than it should, or a price changes, it is told here.</EmptyState>;
+    return (
+      <EmptyState title="No alerts here">
+        When a budget passes 50, 80 or 100 %, an hour costs far more than it should, or a price changes, it is
+        told here.
+      </EmptyState>
+    );
   }
   return (
     <ul>
       {rows.map((alert) => (
-        <li key={alert.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-3 last:border-0">
+        <li
+          key={alert.id}
+          className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-4 py-3 last:border-0"
+        >
           <span className="w-20">
             <SeverityBadge severity={alert.severity} />
           </span>
@@ -95,7 +135,11 @@ function AlertList({ rows }: { rows: readonly Alert[] }) {
             </p>
           </div>
           {!alert.acknowledged && (
-            <Button small aria-label={`Acknowledge: ${alert.title}`} onClick={() => acknowledge.mutate({ params: { id: alert.id } })}>
+            <Button
+              small
+              aria-label={`Acknowledge: ${alert.title}`}
+              onClick={() => acknowledge.mutate({ params: { id: alert.id } })}
+            >
               Acknowledge
             </Button>
           )}

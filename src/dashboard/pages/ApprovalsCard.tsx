@@ -18,14 +18,23 @@ import { scopeOfBudget, useTeamNames } from './budget-words.ts';
 type Approval = RowOf<'listBudgetApprovals'>;
 
 const REFRESHED = ['listBudgetApprovals', 'listBudgets'] as const;
-const TONES: Record<Approval['status'], Tone> = { pending: 'warn', approved: 'good', denied: 'bad', expired: 'neutral' };
+const TONES: Record<Approval['status'], Tone> = {
+  pending: 'warn',
+  approved: 'good',
+  denied: 'bad',
+  expired: 'neutral',
+};
 const DEFAULT_EXTRA_USD = '10';
 
 /** Who asks for more, decided where it is read. */
 export function ApprovalsCard({ budgets }: { budgets: readonly Budget[] }) {
   const [{ approvals: shown = 'pending' }] = useUrlState();
   const status = shown === 'decided' ? undefined : ('pending' as const);
-  const approvals = useApi('listBudgetApprovals', { query: { ...(status && { status }), limit: 50 } }, { refetchInterval: 3_000 });
+  const approvals = useApi(
+    'listBudgetApprovals',
+    { query: { ...(status && { status }), limit: 50 } },
+    { refetchInterval: 3_000 },
+  );
   const pending = useApi('listBudgetApprovals', { query: { status: 'pending', limit: 1 } });
   return (
     <Card title="Approvals">
@@ -71,8 +80,14 @@ function Waiting({ approval, budgets }: { approval: Approval; budgets: readonly 
   const [extraUsd, setExtraUsd] = useState(DEFAULT_EXTRA_USD);
   const [hours, setHours] = useState(String(DEFAULT_GRANT_HOURS));
   const nameOf = useScopeName(budgets);
-  const approve = useAction('approveBudgetApproval', { refreshes: REFRESHED, done: ({ extra_usd, duration_hours }) => `Granted $${extra_usd} for ${duration_hours} hours.` });
-  const deny = useAction('denyBudgetApproval', { refreshes: REFRESHED, done: 'Denied; the budget stays as it is.' });
+  const approve = useAction('approveBudgetApproval', {
+    refreshes: REFRESHED,
+    done: ({ extra_usd, duration_hours }) => `Granted $${extra_usd} for ${duration_hours} hours.`,
+  });
+  const deny = useAction('denyBudgetApproval', {
+    refreshes: REFRESHED,
+    done: 'Denied; the budget stays as it is.',
+  });
   const params = { id: approval.id };
   return (
     <li className="flex flex-wrap items-end justify-between gap-4 border-b border-line px-4 py-3 last:border-0">
@@ -89,8 +104,26 @@ function Waiting({ approval, budgets }: { approval: Approval; budgets: readonly 
           approve.mutate({ params, body: { extra_usd: Number(extraUsd), duration_hours: Number(hours) } });
         }}
       >
-        <Field label="Extra US$" type="number" min="0.000001" step="0.000001" className="w-28" value={extraUsd} onChange={(event) => setExtraUsd(event.target.value)} required />
-        <Field label="Hours" type="number" min="1" max={MAX_GRANT_HOURS} className="w-20" value={hours} onChange={(event) => setHours(event.target.value)} required />
+        <Field
+          label="Extra US$"
+          type="number"
+          min="0.000001"
+          step="0.000001"
+          className="w-28"
+          value={extraUsd}
+          onChange={(event) => setExtraUsd(event.target.value)}
+          required
+        />
+        <Field
+          label="Hours"
+          type="number"
+          min="1"
+          max={MAX_GRANT_HOURS}
+          className="w-20"
+          value={hours}
+          onChange={(event) => setHours(event.target.value)}
+          required
+        />
         <Button type="submit" look="primary" busy={approve.isPending}>
           Approve
         </Button>
@@ -121,12 +154,23 @@ function Decided({ rows, budgets }: { rows: readonly Approval[]; budgets: readon
   const columns: Column<Approval>[] = [
     { head: 'Budget', cell: nameOf },
     { head: 'Decision', cell: (row) => <Badge tone={TONES[row.status]}>{row.status}</Badge> },
-    { head: 'Extra', numeric: true, cell: (row) => (row.extra_microdollars === null ? '–' : <Money microdollars={row.extra_microdollars} />) },
+    {
+      head: 'Extra',
+      numeric: true,
+      cell: (row) =>
+        row.extra_microdollars === null ? '–' : <Money microdollars={row.extra_microdollars} />,
+    },
     { head: 'Until', cell: (row) => <Age at={row.approved_until} never="–" /> },
     { head: 'By', from: 'md', cell: (row) => row.decided_by ?? '–' },
     { head: 'Decided', from: 'sm', cell: (row) => <Age at={row.decided_at} /> },
   ];
   return (
-    <Table label="Decided approvals" columns={columns} rows={rows} rowKey={(row) => row.id} empty={<EmptyState title="Nothing has been decided yet" />} />
+    <Table
+      label="Decided approvals"
+      columns={columns}
+      rows={rows}
+      rowKey={(row) => row.id}
+      empty={<EmptyState title="Nothing has been decided yet" />}
+    />
   );
 }

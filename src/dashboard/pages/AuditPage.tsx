@@ -23,7 +23,11 @@ export function AuditPage() {
   const [{ actor, action }, set] = useUrlState();
   const { limit, offset } = usePaging();
   const filters = { from, to, ...(actor && { actor_type: actor }), ...(action && { action }) };
-  const entries = useApi('listAudit', { query: { ...filters, limit, offset } }, { placeholderData: (before) => before });
+  const entries = useApi(
+    'listAudit',
+    { query: { ...filters, limit, offset } },
+    { placeholderData: (before) => before },
+  );
   const [busy, setBusy] = useState(false);
   const save = async () => {
     setBusy(true);
@@ -40,8 +44,25 @@ export function AuditPage() {
       note="Who did what, when and from where. Written in the same transaction as the change itself."
       actions={
         <>
-          <Field bare label="Action" placeholder="Action, e.g. api_key.created" className="w-56" key={action} defaultValue={action} onBlur={({ target }) => set({ action: target.value, page: undefined })} onKeyDown={(event) => event.key === 'Enter' && set({ action: event.currentTarget.value, page: undefined })} />
-          <Select bare label="Actor" value={actor ?? ''} choices={[{ value: '', label: 'Any actor' }, ...ACTORS.map((value) => ({ value, label: value }))]} onChange={({ target }) => set({ actor: target.value, page: undefined })} />
+          <Field
+            bare
+            label="Action"
+            placeholder="Action, e.g. api_key.created"
+            className="w-56"
+            key={action}
+            defaultValue={action}
+            onBlur={({ target }) => set({ action: target.value, page: undefined })}
+            onKeyDown={(event) =>
+              event.key === 'Enter' && set({ action: event.currentTarget.value, page: undefined })
+            }
+          />
+          <Select
+            bare
+            label="Actor"
+            value={actor ?? ''}
+            choices={[{ value: '', label: 'Any actor' }, ...ACTORS.map((value) => ({ value, label: value }))]}
+            onChange={({ target }) => set({ actor: target.value, page: undefined })}
+          />
           <RangePicker />
           <Button busy={busy} onClick={save}>
             Download CSV
@@ -70,24 +91,49 @@ function EntryTable({ rows }: { rows: readonly Entry[] }) {
     {
       head: 'By',
       cell: (row) => (
-        <>
+        <span className="whitespace-nowrap">
           <Badge>{row.actor_type}</Badge> <span className="max-sm:hidden">{row.actor_id}</span>
-        </>
+        </span>
       ),
     },
-    { head: 'From', from: 'lg', cell: (row) => <span className="text-muted tabular-nums">{row.ip_address ?? '–'}</span> },
-    { head: 'On', from: 'md', cell: (row) => (row.resource_type ? <span className="text-muted" title={row.resource_id ?? undefined}>{row.resource_type.replaceAll('_', ' ')}</span> : '–') },
+    {
+      head: 'From',
+      from: 'lg',
+      cell: (row) => <span className="text-muted tabular-nums">{row.ip_address ?? '–'}</span>,
+    },
+    {
+      head: 'On',
+      from: 'lg',
+      cell: (row) =>
+        row.resource_type ? (
+          <span className="whitespace-nowrap text-muted" title={row.resource_id ?? undefined}>
+            {row.resource_type.replaceAll('_', ' ')}
+          </span>
+        ) : (
+          '–'
+        ),
+    },
     { head: 'Details', from: 'md', cell: (row) => <Details details={row.details} /> },
   ];
-  return <Table label="Audit entries" columns={columns} rows={rows} rowKey={(row) => row.id} empty={<EmptyState title="No entries match">Widen the range or clear a filter.</EmptyState>} />;
+  return (
+    <Table
+      label="Audit entries"
+      columns={columns}
+      rows={rows}
+      rowKey={(row) => row.id}
+      empty={<EmptyState title="No entries match">Widen the range or clear a filter.</EmptyState>}
+    />
+  );
 }
 
 function Details({ details }: { details: Entry['details'] }) {
   const entries = Object.entries(details);
   if (entries.length === 0) return <span className="text-faint">–</span>;
-  const text = entries.map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join(', ');
+  const text = entries
+    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(', ');
   return (
-    <span className="block max-w-md truncate text-muted" title={text}>
+    <span className="block max-w-xs truncate text-muted" title={text}>
       {text}
     </span>
   );

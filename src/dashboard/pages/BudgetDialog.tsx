@@ -27,15 +27,28 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
   const create = useAction('createBudget', { refreshes: ['listBudgets'], done: 'The budget is in force.' });
   const update = useAction('updateBudget', { refreshes: ['listBudgets'], done: 'The change is in force.' });
   const save = (texts: Record<string, string>) => {
-    const terms = { amount_usd: Number(texts.amount_usd), period: texts.period as Period, mode: texts.mode as Mode };
+    const terms = {
+      amount_usd: Number(texts.amount_usd),
+      period: texts.period as Period,
+      mode: texts.mode as Mode,
+    };
     if (budget) return update.mutate({ params: { id: budget.id }, body: terms }, { onSuccess: onClose });
     const scope_type = texts.scope_type as Scope;
     const scope =
-      scope_type === 'agent' ? { agent_name: texts.scope_id ?? '' } : scope_type === 'organization' ? {} : { scope_id: texts.scope_id ?? '' };
+      scope_type === 'agent'
+        ? { agent_name: texts.scope_id ?? '' }
+        : scope_type === 'organization'
+          ? {}
+          : { scope_id: texts.scope_id ?? '' };
     return create.mutate({ body: { ...terms, scope_type, ...scope } }, { onSuccess: onClose });
   };
   return (
-    <Dialog title={budget ? 'Change budget' : 'Create budget'} note="In force at once, on every node within a second." open onClose={onClose}>
+    <Dialog
+      title={budget ? 'Change budget' : 'Create budget'}
+      note="In force at once, on every node within a second."
+      open
+      onClose={onClose}
+    >
       <form
         className="flex flex-col gap-4"
         onSubmit={(event) => {
@@ -44,9 +57,27 @@ export function BudgetDialog({ budget, onClose }: { budget: Budget | null; onClo
         }}
       >
         {!budget && <ScopeFields />}
-        <Field label="Amount in US dollars" name="amount_usd" type="number" min="0.000001" step="0.000001" required defaultValue={budget?.amount_usd} />
-        <Select label="Period" name="period" defaultValue={budget?.period ?? 'monthly'} choices={BUDGET_PERIODS.map((value) => ({ value, label: value }))} />
-        <Select label="At its limit" name="mode" defaultValue={budget?.mode ?? 'soft'} choices={BUDGET_MODES.map((value) => ({ value, label: MODE_LABELS[value] }))} />
+        <Field
+          label="Amount in US dollars"
+          name="amount_usd"
+          type="number"
+          min="0.000001"
+          step="0.000001"
+          required
+          defaultValue={budget?.amount_usd}
+        />
+        <Select
+          label="Period"
+          name="period"
+          defaultValue={budget?.period ?? 'monthly'}
+          choices={BUDGET_PERIODS.map((value) => ({ value, label: value }))}
+        />
+        <Select
+          label="At its limit"
+          name="mode"
+          defaultValue={budget?.mode ?? 'soft'}
+          choices={BUDGET_MODES.map((value) => ({ value, label: MODE_LABELS[value] }))}
+        />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={create.isPending || update.isPending}>
@@ -71,10 +102,21 @@ function ScopeFields() {
         choices={BUDGET_SCOPES.map((value) => ({ value, label: SCOPE_LABELS[value] }))}
       />
       {scope === 'team' && (
-        <Select label="Team" name="scope_id" choices={(teams.data ?? []).map(({ id, name }) => ({ value: id, label: name }))} hint={teams.data?.length === 0 ? 'There are no teams yet.' : undefined} required />
+        <Select
+          label="Team"
+          name="scope_id"
+          choices={(teams.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+          hint={teams.data?.length === 0 ? 'There are no teams yet.' : undefined}
+          required
+        />
       )}
       {(scope === 'service' || scope === 'agent') && (
-        <Field label={scope === 'service' ? 'Service' : 'Agent'} name="scope_id" hint={`As its requests say in X-Gateway-${scope === 'service' ? 'Service' : 'Agent'}.`} required />
+        <Field
+          label={scope === 'service' ? 'Service' : 'Agent'}
+          name="scope_id"
+          hint={`As its requests say in X-Gateway-${scope === 'service' ? 'Service' : 'Agent'}.`}
+          required
+        />
       )}
     </>
   );

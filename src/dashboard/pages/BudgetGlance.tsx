@@ -18,7 +18,15 @@ type Budget = RowOf<'listBudgets'>;
 export function BudgetGlance() {
   const budgets = useApi('listBudgets', undefined, REFRESH);
   return (
-    <Card title="Budgets" note="The lighter bar is where the period ends at the pace so far" actions={<ButtonLink small look="quiet" to="/budgets">All budgets</ButtonLink>}>
+    <Card
+      title="Budgets"
+      note="The lighter bar is where the period ends at the pace so far"
+      actions={
+        <ButtonLink small look="quiet" to="/budgets">
+          All budgets
+        </ButtonLink>
+      }
+    >
       <Loaded query={budgets}>
         {(all) =>
           all.length === 0 ? (
@@ -46,9 +54,9 @@ function Glance({ budget }: { budget: Budget }) {
   const scope = scopeOfBudget(budget, teamNames);
   const projected = projectedShare(budget, Date.now());
   return (
-    <li className="flex flex-col gap-1.5 border-b border-line px-4 py-3">
-      <span className="flex items-baseline justify-between gap-3">
-        <span className="min-w-0 truncate">
+    <li className="flex min-w-0 flex-col gap-1.5 border-b border-line px-4 py-3">
+      <span className="flex flex-wrap items-baseline justify-between gap-x-3">
+        <span className="min-w-0">
           {scope} <span className="text-[13px] text-muted">{budget.period}</span>{' '}
           <Badge tone={budget.mode === 'soft' ? 'neutral' : 'accent'}>{budget.mode}</Badge>
         </span>
@@ -57,7 +65,11 @@ function Glance({ budget }: { budget: Budget }) {
           <span className="text-muted">of {formatMoney(budget.effective_limit_microdollars)}</span>
         </span>
       </span>
-      <Meter label={`${scope}, ${budget.period} budget used`} share={budget.utilization} projected={projected} />
+      <Meter
+        label={`${scope}, ${budget.period} budget used`}
+        share={budget.utilization}
+        projected={projected}
+      />
       <span className="flex justify-between text-[13px] text-muted">
         <span>
           {formatPercent(budget.utilization, 0)} used

@@ -32,26 +32,42 @@ export function BudgetsPage() {
     <Page
       title="Budgets & approvals"
       note="A soft budget tells, a hard one blocks before money is spent, an approval budget blocks and asks."
-      actions={<Button look="primary" onClick={() => setEditing('new')}>Create budget</Button>}
+      actions={
+        <Button look="primary" onClick={() => setEditing('new')}>
+          Create budget
+        </Button>
+      }
     >
       <ApprovalsCard budgets={budgets.data ?? []} />
       <Card title="Budgets">
         <Loaded query={budgets}>{(rows) => <BudgetTable rows={rows} onEdit={setEditing} />}</Loaded>
       </Card>
-      {editing !== null && <BudgetDialog budget={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />}
+      {editing !== null && (
+        <BudgetDialog budget={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />
+      )}
     </Page>
   );
 }
 
-function BudgetTable({ rows, onEdit }: { rows: readonly Budget[]; onEdit: (budget: Budget | 'new') => void }) {
+function BudgetTable({
+  rows,
+  onEdit,
+}: {
+  rows: readonly Budget[];
+  onEdit: (budget: Budget | 'new') => void;
+}) {
   const teamNames = useTeamNames();
-  const remove = useAction('deleteBudget', { refreshes: ['listBudgets', 'listBudgetApprovals'], done: 'The budget is deleted.' });
+  const remove = useAction('deleteBudget', {
+    refreshes: ['listBudgets', 'listBudgetApprovals'],
+    done: 'The budget is deleted.',
+  });
   const columns: Column<Budget>[] = [
     {
       head: 'Scope',
       cell: (row) => (
         <>
-          <span className="font-medium">{scopeOfBudget(row, teamNames)}</span> <span className="text-muted">{row.period}</span>
+          <span className="font-medium">{scopeOfBudget(row, teamNames)}</span>{' '}
+          <span className="text-muted">{row.period}</span>
         </>
       ),
     },
@@ -66,8 +82,17 @@ function BudgetTable({ rows, onEdit }: { rows: readonly Budget[]; onEdit: (budge
     },
     { head: 'Used', cell: (row) => <Used row={row} label={scopeOfBudget(row, teamNames)} /> },
     { head: 'Spent', numeric: true, cell: (row) => <Money microdollars={row.current_spend_microdollars} /> },
-    { head: 'Reserved', from: 'lg', numeric: true, cell: (row) => <Money microdollars={row.reserved_microdollars} /> },
-    { head: 'Limit', numeric: true, cell: (row) => <Money microdollars={row.effective_limit_microdollars} /> },
+    {
+      head: 'Reserved',
+      from: 'lg',
+      numeric: true,
+      cell: (row) => <Money microdollars={row.reserved_microdollars} />,
+    },
+    {
+      head: 'Limit',
+      numeric: true,
+      cell: (row) => <Money microdollars={row.effective_limit_microdollars} />,
+    },
     { head: 'Resets', from: 'md', cell: (row) => <Age at={row.resets_at} /> },
     {
       head: 'Actions',
@@ -75,7 +100,12 @@ function BudgetTable({ rows, onEdit }: { rows: readonly Budget[]; onEdit: (budge
       numeric: true,
       cell: (row) => (
         <span className="inline-flex gap-1">
-          <Button small look="quiet" aria-label={`Change the budget of ${scopeOfBudget(row, teamNames)}`} onClick={() => onEdit(row)}>
+          <Button
+            small
+            look="quiet"
+            aria-label={`Change the budget of ${scopeOfBudget(row, teamNames)}`}
+            onClick={() => onEdit(row)}
+          >
             Change
           </Button>
           <ConfirmButton
@@ -98,7 +128,14 @@ function BudgetTable({ rows, onEdit }: { rows: readonly Budget[]; onEdit: (budge
       rows={rows}
       rowKey={(row) => row.id}
       empty={
-        <EmptyState title="No budgets yet" action={<Button look="primary" onClick={() => onEdit('new')}>Create your first budget</Button>}>
+        <EmptyState
+          title="No budgets yet"
+          action={
+            <Button look="primary" onClick={() => onEdit('new')}>
+              Create your first budget
+            </Button>
+          }
+        >
           Cap what the account, a team, a service or an agent may spend in a day, a week or a month.
         </EmptyState>
       }

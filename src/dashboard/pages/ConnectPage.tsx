@@ -30,7 +30,10 @@ export function ConnectPage() {
   const hasProviderKey = providerKeys.data?.some(({ provider }) => provider === snippet.provider) ?? false;
   const hasKey = key !== null || (apiKeys.data?.some(({ revoked_at }) => revoked_at === null) ?? false);
   return (
-    <Page title="Connect" note="Point a client at the gateway: the same calls, another address and another key.">
+    <Page
+      title="Connect"
+      note="Point a client at the gateway: the same calls, another address and another key."
+    >
       <Step number={1} title="Choose your client" done>
         <Tabs label="Client" name="client" tabs={SNIPPETS} current={snippet.id} />
       </Step>
@@ -58,7 +61,19 @@ export function ConnectPage() {
   );
 }
 
-function Step({ number, title, done, plain = false, children }: { number: number; title: string; done: boolean; plain?: boolean; children: ReactNode }) {
+function Step({
+  number,
+  title,
+  done,
+  plain = false,
+  children,
+}: {
+  number: number;
+  title: string;
+  done: boolean;
+  plain?: boolean;
+  children: ReactNode;
+}) {
   return (
     <Card
       title={
@@ -81,7 +96,15 @@ function Step({ number, title, done, plain = false, children }: { number: number
   );
 }
 
-function GatewayKey({ apiKey, hasOlder, onMade }: { apiKey: string | null; hasOlder: boolean; onMade: (key: string) => void }) {
+function GatewayKey({
+  apiKey,
+  hasOlder,
+  onMade,
+}: {
+  apiKey: string | null;
+  hasOlder: boolean;
+  onMade: (key: string) => void;
+}) {
   const [name, setName] = useState('first key');
   const create = useAction('createApiKey', { refreshes: ['listApiKeys'], done: 'The key is made.' });
   if (apiKey !== null) return <SecretOnce label="Your gateway key, filled in below." value={apiKey} />;
@@ -93,11 +116,18 @@ function GatewayKey({ apiKey, hasOlder, onMade }: { apiKey: string | null; hasOl
         create.mutate({ body: { name } }, { onSuccess: (made) => onMade(made.key) });
       }}
     >
-      <Field label="Name of the key" value={name} onChange={(event) => setName(event.target.value)} required />
+      <Field
+        label="Name of the key"
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+        required
+      />
       <Button type="submit" look="primary" busy={create.isPending}>
         Create key
       </Button>
-      {hasOlder && <p className="pb-2 text-muted">You have keys already; put one of them into the snippet.</p>}
+      {hasOlder && (
+        <p className="pb-2 text-muted">You have keys already; put one of them into the snippet.</p>
+      )}
     </form>
   );
 }
@@ -109,7 +139,8 @@ function SnippetView({ snippet, apiKey }: { snippet: Snippet; apiKey: string | n
       <p className="text-muted">{snippet.note}</p>
       <CodeBlock label={`Snippet for ${snippet.label}`} code={code} />
       <p className="text-[13px] text-muted">
-        Say who spends with the headers X-Gateway-Team, -Service, -User, -End-Customer, -Agent and -Tags. None of them reaches the provider.
+        Say who spends with the headers X-Gateway-Team, -Service, -User, -End-Customer, -Agent and -Tags. None
+        of them reaches the provider.
       </p>
     </div>
   );
@@ -129,7 +160,8 @@ function FirstRequest() {
         <>
           <p>
             <strong>Connected.</strong> The latest call used {first.model_id ?? 'no model'}, cost{' '}
-            <Money microdollars={first.cost_microdollars} /> and was answered {first.status_code}, <Age at={first.created_at} />.
+            <Money microdollars={first.cost_microdollars} /> and was answered {first.status_code},{' '}
+            <Age at={first.created_at} />.
           </p>
           <div className="flex gap-2">
             <ButtonLink small to={`/requests/${first.id}` as never}>

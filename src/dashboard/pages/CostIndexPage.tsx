@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useEffect, useMemo } from 'react';
-import { MIN_INDEX_TENANTS } from '../../contract/public.ts';
 import { PROVIDER_LABELS, PROVIDERS, type Provider } from '../../contract/providers.ts';
+import { MIN_INDEX_TENANTS } from '../../contract/public.ts';
 import { type RowOf, useApi } from '../api.ts';
 import { TimeChart } from '../charts/TimeChart.tsx';
 import { formatCompact, formatMoney, microdollarsOf } from '../numbers.ts';
@@ -24,7 +24,10 @@ const COLOURS = ['--series-1', '--series-2', '--series-3', '--series-4', '--seri
 /** Open to everyone: what a request costs, over all accounts that share. */
 export function CostIndexPage() {
   const [{ provider, days = '90' }, set] = useUrlState();
-  const query = { days: WINDOWS.includes(days) ? Number(days) : 90, ...(provider && { provider: provider as Provider }) };
+  const query = {
+    days: WINDOWS.includes(days) ? Number(days) : 90,
+    ...(provider && { provider: provider as Provider }),
+  };
   const index = useApi('getCostIndex', { query });
   useEffect(() => {
     document.title = 'Cost index · Gateway';
@@ -45,8 +48,23 @@ export function CostIndexPage() {
           note={`What a request costs in practice, by model and day, over the accounts that chose to share. A day is shown only where at least ${MIN_INDEX_TENANTS} of them used the model.`}
           actions={
             <>
-              <Select bare label="Provider" value={provider ?? ''} choices={[{ value: '', label: 'All providers' }, ...PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))]} onChange={({ target }) => set({ provider: target.value })} />
-              <Select bare label="Window" value={String(query.days)} choices={WINDOWS.map((value) => ({ value, label: `Last ${value} days` }))} onChange={({ target }) => set({ days: target.value })} />
+              <Select
+                bare
+                label="Provider"
+                value={provider ?? ''}
+                choices={[
+                  { value: '', label: 'All providers' },
+                  ...PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] })),
+                ]}
+                onChange={({ target }) => set({ provider: target.value })}
+              />
+              <Select
+                bare
+                label="Window"
+                value={String(query.days)}
+                choices={WINDOWS.map((value) => ({ value, label: `Last ${value} days` }))}
+                onChange={({ target }) => set({ days: target.value })}
+              />
             </>
           }
         >
@@ -69,7 +87,13 @@ function linesOf(buckets: readonly Bucket[]): ModelLine[] {
   const lines = new Map<string, ModelLine>();
   for (const bucket of buckets) {
     const key = `${bucket.provider} ${bucket.model_id}`;
-    const line = lines.get(key) ?? { model: bucket.model_id, provider: bucket.provider, latest: bucket, requests: 0, byDay: new Map() };
+    const line = lines.get(key) ?? {
+      model: bucket.model_id,
+      provider: bucket.provider,
+      latest: bucket,
+      requests: 0,
+      byDay: new Map(),
+    };
     if (bucket.date > line.latest.date) line.latest = bucket;
     line.requests += bucket.total_requests;
     line.byDay.set(bucket.date, microdollarsOf(bucket.p50_cost_usd));
@@ -83,18 +107,38 @@ function Index({ buckets }: { buckets: readonly Bucket[] }) {
   const days = useMemo(() => [...new Set(buckets.map(({ date }) => date))].sort(), [buckets]);
   const columns: Column<ModelLine>[] = [
     { head: 'Model', cell: (line) => <span className="font-medium">{line.model}</span> },
-    { head: 'Provider', from: 'sm', cell: (line) => <span className="text-muted">{PROVIDER_LABELS[line.provider]}</span> },
+    {
+      head: 'Provider',
+      from: 'sm',
+      cell: (line) => <span className="text-muted">{PROVIDER_LABELS[line.provider]}</span>,
+    },
     { head: 'Latest day', from: 'md', cell: (line) => line.latest.date },
     { head: 'Accounts', from: 'md', numeric: true, cell: (line) => line.latest.tenant_count },
     { head: 'Requests', from: 'sm', numeric: true, cell: (line) => `~${formatCompact(line.requests)}` },
-    { head: 'Median', numeric: true, cell: (line) => <Money microdollars={microdollarsOf(line.latest.p50_cost_usd)} /> },
-    { head: 'Average', numeric: true, cell: (line) => <Money microdollars={microdollarsOf(line.latest.avg_cost_usd)} /> },
-    { head: '95th percentile', from: 'sm', numeric: true, cell: (line) => <Money microdollars={microdollarsOf(line.latest.p95_cost_usd)} /> },
+    {
+      head: 'Median',
+      numeric: true,
+      cell: (line) => <Money microdollars={microdollarsOf(line.latest.p50_cost_usd)} />,
+    },
+    {
+      head: 'Average',
+      numeric: true,
+      cell: (line) => <Money microdollars={microdollarsOf(line.latest.avg_cost_usd)} />,
+    },
+    {
+      head: '95th percentile',
+      from: 'sm',
+      numeric: true,
+      cell: (line) => <Money microdollars={microdollarsOf(line.latest.p95_cost_usd)} />,
+    },
   ];
   if (lines.length === 0) {
     return (
       <Card>
-        <EmptyState title="Nothing to show yet">Too few accounts share what their requests cost. Take part under Settings; no names and no texts are shared.</EmptyState>
+        <EmptyState title="Nothing to show yet">
+          Too few accounts share what their requests cost. Take part under Settings; no names and no texts are
+          shared.
+        </EmptyState>
       </Card>
     );
   }
@@ -105,12 +149,21 @@ function Index({ buckets }: { buckets: readonly Bucket[] }) {
           label="Median cost of a request per day, by model"
           bucket="day"
           times={days.map((day) => Date.parse(day) / 1000)}
-          series={lines.slice(0, COLOURS.length).map((line, at) => ({ label: line.model, colour: COLOURS[at]!, values: days.map((day) => line.byDay.get(day) ?? null) }))}
+          series={lines.slice(0, COLOURS.length).map((line, at) => ({
+            label: line.model,
+            colour: COLOURS[at]!,
+            values: days.map((day) => line.byDay.get(day) ?? null),
+          }))}
           format={formatMoney}
         />
       </Card>
       <Card title="By model">
-        <Table label="Cost of a request by model" columns={columns} rows={lines} rowKey={(line) => `${line.provider} ${line.model}`} />
+        <Table
+          label="Cost of a request by model"
+          columns={columns}
+          rows={lines}
+          rowKey={(line) => `${line.provider} ${line.model}`}
+        />
       </Card>
     </>
   );

@@ -4,8 +4,8 @@ import { type RowOf, useApi } from '../api.ts';
 import { Share } from '../charts/Share.tsx';
 import { SpendChart } from '../charts/SpendChart.tsx';
 import { formatCount } from '../numbers.ts';
-import { Card } from '../ui/Card.tsx';
 import { Button, ButtonLink } from '../ui/Button.tsx';
+import { Card } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { Money } from '../ui/Money.tsx';
@@ -38,12 +38,23 @@ interface GroupRow {
 }
 
 function groupRow(row: AnyRow): GroupRow {
-  if ('model_id' in row) return { key: row.model_id, name: row.model_id, filter: { model: row.model_id }, figures: row };
+  if ('model_id' in row)
+    return { key: row.model_id, name: row.model_id, filter: { model: row.model_id }, figures: row };
   if ('team_id' in row) {
-    return { key: row.team_id ?? '', name: row.team_name ?? (row.team_id && 'deleted team'), filter: row.team_id ? { team_id: row.team_id } : {}, figures: row };
+    return {
+      key: row.team_id ?? '',
+      name: row.team_name ?? (row.team_id && 'deleted team'),
+      filter: row.team_id ? { team_id: row.team_id } : {},
+      figures: row,
+    };
   }
   if ('service_name' in row) {
-    return { key: row.service_name ?? '', name: row.service_name, filter: row.service_name ? { service: row.service_name } : {}, figures: row };
+    return {
+      key: row.service_name ?? '',
+      name: row.service_name,
+      filter: row.service_name ? { service: row.service_name } : {},
+      figures: row,
+    };
   }
   const name = 'user' in row ? row.user : row.end_customer;
   return { key: name, name, filter: null, figures: row };
@@ -53,7 +64,11 @@ export function ExplorePage() {
   const [state] = useUrlState();
   const range = useRange();
   const group: Group = state.group && state.group in GROUPS ? (state.group as Group) : 'model';
-  const filter = withoutEmpty({ model: state.model, team_id: state.team_id, service: state.service }) as Record<string, string>;
+  const filter = withoutEmpty({
+    model: state.model,
+    team_id: state.team_id,
+    service: state.service,
+  }) as Record<string, string>;
   const { limit, offset } = usePaging();
   const rows = useApi(
     GROUPS[group].operation,
@@ -62,20 +77,41 @@ export function ExplorePage() {
   );
   const summary = useApi('getUsageSummary', { query: { from: range.from, to: range.to, ...filter } });
   return (
-    <Page title="Explore" note="Where the money goes. Open a row to see the requests behind it." actions={<RangePicker />}>
+    <Page
+      title="Explore"
+      note="Where the money goes. Open a row to see the requests behind it."
+      actions={<RangePicker />}
+    >
       <ActiveFilters filter={filter} />
       <Card title="Spend by model" note="UTC days">
         <Loaded query={summary} skeleton={<Skeleton className="m-4 h-72" />}>
-          {(now) => <SpendChart range={range} filter={filter} models={now.top_models.map(({ model_id }) => model_id)} />}
+          {(now) => (
+            <SpendChart
+              range={range}
+              filter={filter}
+              models={now.top_models.map(({ model_id }) => model_id)}
+            />
+          )}
         </Loaded>
       </Card>
-      {state.person && (group === 'user' || group === 'customer') && <PersonCard group={group} name={state.person} range={range} />}
+      {state.person && (group === 'user' || group === 'customer') && (
+        <PersonCard group={group} name={state.person} range={range} />
+      )}
       <Card>
-        <Tabs label="Group by" name="group" current={group} tabs={Object.entries(GROUPS).map(([id, { label }]) => ({ id: id as Group, label }))} />
+        <Tabs
+          label="Group by"
+          name="group"
+          current={group}
+          tabs={Object.entries(GROUPS).map(([id, { label }]) => ({ id: id as Group, label }))}
+        />
         <Loaded query={rows}>
           {(data) => (
             <>
-              <GroupTable group={group} rows={data.data.map(groupRow)} whole={summary.data?.total_cost_microdollars ?? 0} />
+              <GroupTable
+                group={group}
+                rows={data.data.map(groupRow)}
+                whole={summary.data?.total_cost_microdollars ?? 0}
+              />
               <Pager total={data.total} limit={limit} offset={offset} />
             </>
           )}
@@ -92,7 +128,12 @@ function ActiveFilters({ filter }: { filter: Record<string, string> }) {
   return (
     <div className="flex flex-wrap items-center gap-2">
       {entries.map(([name, value]) => (
-        <Button key={name} small onClick={() => set({ [name]: undefined })} aria-label={`Remove the filter ${name} ${value}`}>
+        <Button
+          key={name}
+          small
+          onClick={() => set({ [name]: undefined })}
+          aria-label={`Remove the filter ${name} ${value}`}
+        >
           {name.replace('_id', '')}: {value} ✕
         </Button>
       ))}
@@ -115,12 +156,21 @@ function GroupTable({ group, rows, whole }: { group: Group; rows: readonly Group
     },
     { head: 'Requests', numeric: true, cell: (row) => formatCount(row.figures.requests) },
     { head: 'Input tokens', from: 'md', numeric: true, cell: (row) => formatCount(row.figures.tokens_input) },
-    { head: 'Output tokens', from: 'md', numeric: true, cell: (row) => formatCount(row.figures.tokens_output) },
+    {
+      head: 'Output tokens',
+      from: 'md',
+      numeric: true,
+      cell: (row) => formatCount(row.figures.tokens_output),
+    },
     {
       head: 'Per request',
       from: 'sm',
       numeric: true,
-      cell: ({ figures }) => <Money microdollars={figures.requests === 0 ? 0 : Math.round(figures.cost_microdollars / figures.requests)} />,
+      cell: ({ figures }) => (
+        <Money
+          microdollars={figures.requests === 0 ? 0 : Math.round(figures.cost_microdollars / figures.requests)}
+        />
+      ),
     },
     { head: 'Spend', numeric: true, cell: (row) => <Money microdollars={row.figures.cost_microdollars} /> },
   ];
@@ -131,16 +181,32 @@ function GroupTable({ group, rows, whole }: { group: Group; rows: readonly Group
       rows={rows}
       rowKey={(row) => row.key}
       empty={
-        <EmptyState title="No spend in this range" action={<ButtonLink to="/connect">Connect a client</ButtonLink>}>
-          {group === 'model' ? 'Widen the range, or send a call.' : `Calls say their ${GROUPS[group].label.toLowerCase()} in an X-Gateway header; see Connect.`}
+        <EmptyState
+          title="No spend in this range"
+          action={<ButtonLink to="/connect">Connect a client</ButtonLink>}
+        >
+          {group === 'model'
+            ? 'Widen the range, or send a call.'
+            : `Calls say their ${GROUPS[group].label.toLowerCase()} in an X-Gateway header; see Connect.`}
         </EmptyState>
       }
     />
   );
 }
 
-function RowLink({ row, group, range, children }: { row: GroupRow; group: Group; range: UrlState; children: ReactNode }) {
-  const className = 'block min-w-32 max-w-sm text-accent underline-offset-2 hover:underline [overflow-wrap:anywhere]';
+function RowLink({
+  row,
+  group,
+  range,
+  children,
+}: {
+  row: GroupRow;
+  group: Group;
+  range: UrlState;
+  children: ReactNode;
+}) {
+  const className =
+    'block min-w-32 max-w-sm text-accent underline-offset-2 hover:underline [overflow-wrap:anywhere]';
   if (row.filter) {
     return (
       <Link to="/requests" search={{ ...range, ...row.filter } as never} className={className}>

@@ -22,7 +22,10 @@ type ProviderKey = RowOf<'listProviderKeys'>;
 
 export function KeysPage() {
   return (
-    <Page title="Keys" note="Your applications carry gateway keys. The providers’ own keys stay here, encrypted, and never come back out.">
+    <Page
+      title="Keys"
+      note="Your applications carry gateway keys. The providers’ own keys stay here, encrypted, and never come back out."
+    >
       <ApiKeys />
       <ProviderKeys />
     </Page>
@@ -40,13 +43,18 @@ function ApiKeys() {
     {
       head: 'Environment',
       from: 'sm',
-      cell: (key) => <Badge tone={key.environment === 'production' ? 'accent' : 'neutral'}>{key.environment}</Badge>,
+      cell: (key) => (
+        <Badge tone={key.environment === 'production' ? 'accent' : 'neutral'}>{key.environment}</Badge>
+      ),
     },
     {
       head: 'Scope',
       from: 'lg',
       cell: (key) =>
-        [key.team_id && `team ${teamNames.get(key.team_id) ?? key.team_id}`, key.service_name && `service ${key.service_name}`]
+        [
+          key.team_id && `team ${teamNames.get(key.team_id) ?? key.team_id}`,
+          key.service_name && `service ${key.service_name}`,
+        ]
           .filter(Boolean)
           .join(', ') || <span className="text-muted">any</span>,
     },
@@ -72,7 +80,14 @@ function ApiKeys() {
     },
   ];
   return (
-    <Card title="Gateway keys" actions={<Button small look="primary" onClick={() => setCreating(true)}>Create key</Button>}>
+    <Card
+      title="Gateway keys"
+      actions={
+        <Button small look="primary" onClick={() => setCreating(true)}>
+          Create key
+        </Button>
+      }
+    >
       <Loaded query={keys}>
         {(rows) => (
           <Table
@@ -82,7 +97,14 @@ function ApiKeys() {
             rowKey={(key) => key.id}
             rowClass={(key) => (key.revoked_at ? 'text-muted' : '')}
             empty={
-              <EmptyState title="No gateway keys yet" action={<Button look="primary" onClick={() => setCreating(true)}>Create your first key</Button>}>
+              <EmptyState
+                title="No gateway keys yet"
+                action={
+                  <Button look="primary" onClick={() => setCreating(true)}>
+                    Create your first key
+                  </Button>
+                }
+              >
                 Give each application a key of its own: then each can be revoked, and its spend told apart.
               </EmptyState>
             }
@@ -102,7 +124,10 @@ function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () => void
     setMade(null);
     onClose();
   };
-  const choices = [{ value: '', label: 'Any team' }, ...(teams.data ?? []).map((team) => ({ value: team.id, label: team.name }))];
+  const choices = [
+    { value: '', label: 'Any team' },
+    ...(teams.data ?? []).map((team) => ({ value: team.id, label: team.name })),
+  ];
   return (
     <Dialog title={made ? 'Your new key' : 'Create a gateway key'} open={open} onClose={close}>
       {made ? (
@@ -130,8 +155,17 @@ function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () => void
           }}
         >
           <Field label="Name" name="name" placeholder="checkout-service" required autoFocus />
-          <Select label="Environment" name="environment" choices={ENVIRONMENTS.map((value) => ({ value, label: value }))} />
-          <Select label="Team" name="team_id" choices={choices} hint="What is called with this key is this team’s, whatever its headers say." />
+          <Select
+            label="Environment"
+            name="environment"
+            choices={ENVIRONMENTS.map((value) => ({ value, label: value }))}
+          />
+          <Select
+            label="Team"
+            name="team_id"
+            choices={choices}
+            hint="What is called with this key is this team’s, whatever its headers say."
+          />
           <Field label="Service" name="service_name" placeholder="optional" />
           <DialogActions>
             <Button onClick={close}>Cancel</Button>
@@ -148,13 +182,17 @@ function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () => void
 function ProviderKeys() {
   const [storing, setStoring] = useState(false);
   const keys = useApi('listProviderKeys');
-  const revoke = useAction('revokeProviderKey', { refreshes: ['listProviderKeys'], done: 'The provider key is removed.' });
+  const revoke = useAction('revokeProviderKey', {
+    refreshes: ['listProviderKeys'],
+    done: 'The provider key is removed.',
+  });
   const columns: Column<ProviderKey>[] = [
     {
       head: 'Provider',
       cell: (key) => (
         <>
-          <span className="font-medium">{PROVIDER_LABELS[key.provider]}</span> <span className="text-muted">{key.provider}</span>
+          <span className="font-medium">{PROVIDER_LABELS[key.provider]}</span>{' '}
+          <span className="text-muted">{key.provider}</span>
         </>
       ),
     },
@@ -173,13 +211,22 @@ function ProviderKeys() {
           confirm="Remove key"
           onConfirm={() => revoke.mutateAsync({ params: { id: key.id } })}
         >
-          Calls to {PROVIDER_LABELS[key.provider]} are answered 502 provider_key_missing until another key is stored.
+          Calls to {PROVIDER_LABELS[key.provider]} are answered 502 provider_key_missing until another key is
+          stored.
         </ConfirmButton>
       ),
     },
   ];
   return (
-    <Card title="Provider keys" note="Storing another key for the same provider rotates it" actions={<Button small onClick={() => setStoring(true)}>Store provider key</Button>}>
+    <Card
+      title="Provider keys"
+      note="Storing another key for the same provider rotates it"
+      actions={
+        <Button small onClick={() => setStoring(true)}>
+          Store provider key
+        </Button>
+      }
+    >
       <Loaded query={keys}>
         {(rows) => (
           <Table
@@ -188,14 +235,22 @@ function ProviderKeys() {
             rows={rows}
             rowKey={(key) => key.id}
             empty={
-              <EmptyState title="No provider keys yet" action={<Button onClick={() => setStoring(true)}>Store the first one</Button>}>
+              <EmptyState
+                title="No provider keys yet"
+                action={<Button onClick={() => setStoring(true)}>Store the first one</Button>}
+              >
                 The gateway calls providers with your keys; without one it cannot forward anything.
               </EmptyState>
             }
           />
         )}
       </Loaded>
-      <Dialog title="Store a provider key" note="Encrypted with a key of your account; nobody can read it back." open={storing} onClose={() => setStoring(false)}>
+      <Dialog
+        title="Store a provider key"
+        note="Encrypted with a key of your account; nobody can read it back."
+        open={storing}
+        onClose={() => setStoring(false)}
+      >
         <ProviderKeyForm onStored={() => setStoring(false)} />
       </Dialog>
     </Card>

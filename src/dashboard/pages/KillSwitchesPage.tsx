@@ -57,7 +57,11 @@ export function KillSwitchesPage() {
             <SwitchTable
               label="Lifted kill switches"
               rows={rows.filter((row) => row.deactivated_at !== null)}
-              empty={<EmptyState title="None yet">Every switch that was lifted stays listed here, with who put it on and why.</EmptyState>}
+              empty={
+                <EmptyState title="None yet">
+                  Every switch that was lifted stays listed here, with who put it on and why.
+                </EmptyState>
+              }
             />
           )}
         </Loaded>
@@ -67,8 +71,19 @@ export function KillSwitchesPage() {
   );
 }
 
-function SwitchTable({ label, rows, empty }: { label: string; rows: readonly KillSwitch[]; empty: React.ReactNode }) {
-  const lift = useAction('deactivateKillSwitch', { refreshes: ['listKillSwitches'], done: 'Lifted: traffic flows again.' });
+function SwitchTable({
+  label,
+  rows,
+  empty,
+}: {
+  label: string;
+  rows: readonly KillSwitch[];
+  empty: React.ReactNode;
+}) {
+  const lift = useAction('deactivateKillSwitch', {
+    refreshes: ['listKillSwitches'],
+    done: 'Lifted: traffic flows again.',
+  });
   const columns: Column<KillSwitch>[] = [
     { head: 'Stops', cell: (row) => <span className="font-medium">{target(row)}</span> },
     { head: 'Reason', cell: (row) => row.reason || <span className="text-muted">none given</span> },
@@ -83,7 +98,12 @@ function SwitchTable({ label, rows, empty }: { label: string; rows: readonly Kil
             lifted <Age at={row.deactivated_at} />
           </Badge>
         ) : (
-          <Button small aria-label={`Lift the switch on ${target(row)}`} busy={lift.isPending} onClick={() => lift.mutate({ params: { id: row.id } })}>
+          <Button
+            small
+            aria-label={`Lift the switch on ${target(row)}`}
+            busy={lift.isPending}
+            onClick={() => lift.mutate({ params: { id: row.id } })}
+          >
             Lift
           </Button>
         ),
@@ -94,21 +114,45 @@ function SwitchTable({ label, rows, empty }: { label: string; rows: readonly Kil
 
 function KillDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
   const [scope, setScope] = useState<Scope>('service');
-  const activate = useAction('activateKillSwitch', { refreshes: ['listKillSwitches', 'listAlerts'], done: 'Stopped: matching calls are answered 451 from now on.' });
+  const activate = useAction('activateKillSwitch', {
+    refreshes: ['listKillSwitches', 'listAlerts'],
+    done: 'Stopped: matching calls are answered 451 from now on.',
+  });
   return (
-    <Dialog title="Stop traffic" note="In force at once here, and on every other node within a second." open={open} onClose={onClose}>
+    <Dialog
+      title="Stop traffic"
+      note="In force at once here, and on every other node within a second."
+      open={open}
+      onClose={onClose}
+    >
       <form
         className="flex flex-col gap-4"
         onSubmit={(event) => {
           event.preventDefault();
           const { scope_value = '', reason = '' } = formTexts(event.currentTarget);
-          const body = { scope_type: scope, scope_value: scope === 'all' ? KILL_EVERYTHING : scope_value, reason };
+          const body = {
+            scope_type: scope,
+            scope_value: scope === 'all' ? KILL_EVERYTHING : scope_value,
+            reason,
+          };
           activate.mutate({ body }, { onSuccess: onClose });
         }}
       >
-        <Select label="What to stop" value={scope} choices={KILL_SCOPES.map((value) => ({ value, label: SCOPE_LABELS[value] }))} onChange={(event) => setScope(event.target.value as Scope)} />
+        <Select
+          label="What to stop"
+          value={scope}
+          choices={KILL_SCOPES.map((value) => ({ value, label: SCOPE_LABELS[value] }))}
+          onChange={(event) => setScope(event.target.value as Scope)}
+        />
         <ScopeValue scope={scope} />
-        <Field label="Reason" name="reason" maxLength={500} placeholder="runaway loop in the nightly job" hint="Stands in the audit log and in the alert." required />
+        <Field
+          label="Reason"
+          name="reason"
+          maxLength={500}
+          placeholder="runaway loop in the nightly job"
+          hint="Stands in the audit log and in the alert."
+          required
+        />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="danger" busy={activate.isPending}>
@@ -124,14 +168,32 @@ function ScopeValue({ scope }: { scope: Scope }) {
   const teams = useApi('listTeams');
   const keys = useApi('listApiKeys');
   if (scope === 'all') {
-    return <p className="rounded-lg bg-bad-soft px-3 py-2 text-bad">Every call of this account will be refused until the switch is lifted.</p>;
+    return (
+      <p className="rounded-lg bg-bad-soft px-3 py-2 text-bad">
+        Every call of this account will be refused until the switch is lifted.
+      </p>
+    );
   }
   if (scope === 'team') {
-    return <Select label="Team" name="scope_value" choices={(teams.data ?? []).map(({ id, name }) => ({ value: id, label: name }))} required />;
+    return (
+      <Select
+        label="Team"
+        name="scope_value"
+        choices={(teams.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+        required
+      />
+    );
   }
   if (scope === 'api_key') {
     const live = (keys.data ?? []).filter(({ revoked_at }) => revoked_at === null);
-    return <Select label="Gateway key" name="scope_value" choices={live.map(({ id, name, key_prefix }) => ({ value: id, label: `${name} (${key_prefix}…)` }))} required />;
+    return (
+      <Select
+        label="Gateway key"
+        name="scope_value"
+        choices={live.map(({ id, name, key_prefix }) => ({ value: id, label: `${name} (${key_prefix}…)` }))}
+        required
+      />
+    );
   }
   return <Field label={scope === 'service' ? 'Service' : 'Agent'} name="scope_value" required />;
 }

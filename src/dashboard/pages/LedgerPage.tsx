@@ -25,7 +25,11 @@ const VERIFY_STEP = 20_000;
 export function LedgerPage() {
   const { from, to } = useRange();
   const { limit, offset } = usePaging();
-  const records = useApi('listLedger', { query: { from, to, limit, offset } }, { placeholderData: (before) => before, refetchInterval: 10_000 });
+  const records = useApi(
+    'listLedger',
+    { query: { from, to, limit, offset } },
+    { placeholderData: (before) => before, refetchInterval: 10_000 },
+  );
   const [exporting, setExporting] = useState(false);
   const save = async () => {
     setExporting(true);
@@ -83,7 +87,12 @@ async function verifyChain(show: (verdict: Verdict) => void, isStopped: () => bo
     // The last step has no end: it runs to the newest record, where a cut tail would show.
     const query = { from_seq: from, ...(last < total && { to_seq: last }) };
     const step = await ask('verifyLedger', { query });
-    if (!step.valid) return show({ kind: 'broken', sequence: step.first_invalid_sequence ?? from, reason: step.reason ?? '' });
+    if (!step.valid)
+      return show({
+        kind: 'broken',
+        sequence: step.first_invalid_sequence ?? from,
+        reason: step.reason ?? '',
+      });
     checked += step.records_checked;
   }
   if (!isStopped()) show({ kind: 'good', checked });
@@ -124,7 +133,12 @@ function VerdictLine({ verdict }: { verdict: Verdict }) {
     case 'checking':
       return (
         <div className="flex items-center gap-3">
-          <progress aria-label="Records checked" className="h-2 flex-1 accent-accent-strong" max={Math.max(1, verdict.total)} value={verdict.checked} />
+          <progress
+            aria-label="Records checked"
+            className="h-2 flex-1 accent-accent-strong"
+            max={Math.max(1, verdict.total)}
+            value={verdict.checked}
+          />
           <span className="text-muted tabular-nums">
             {formatCount(verdict.checked)} of {formatCount(verdict.total)}
           </span>
@@ -133,7 +147,9 @@ function VerdictLine({ verdict }: { verdict: Verdict }) {
     case 'good':
       return (
         <p className="font-medium text-good">
-          {verdict.checked === 0 ? 'The ledger is empty, so there is nothing to break.' : `The chain holds: ${formatCount(verdict.checked)} records checked.`}
+          {verdict.checked === 0
+            ? 'The ledger is empty, so there is nothing to break.'
+            : `The chain holds: ${formatCount(verdict.checked)} records checked.`}
         </p>
       );
     case 'broken':
@@ -153,15 +169,31 @@ function RecordTable({ rows }: { rows: readonly LedgerRecord[] }) {
     {
       head: 'Time',
       cell: (row) => (
-        <Link to="/requests/$id" params={{ id: row.request_id }} className="text-accent underline-offset-2 hover:underline">
+        <Link
+          to="/requests/$id"
+          params={{ id: row.request_id }}
+          className="text-accent underline-offset-2 hover:underline"
+        >
           <Time at={row.created_at} shape="second" />
         </Link>
       ),
     },
     { head: 'Model', cell: (row) => row.model_id },
     { head: 'Path', from: 'lg', cell: (row) => <span className="text-muted">{row.hierarchy_path}</span> },
-    { head: 'Kind', from: 'md', cell: (row) => <Badge tone={row.kind === 'request' ? 'neutral' : 'accent'}>{row.kind}</Badge> },
-    { head: 'Hash', from: 'sm', cell: (row) => <code className="font-mono text-muted" title={row.record_hash}>{row.record_hash.slice(0, 16)}…</code> },
+    {
+      head: 'Kind',
+      from: 'md',
+      cell: (row) => <Badge tone={row.kind === 'request' ? 'neutral' : 'accent'}>{row.kind}</Badge>,
+    },
+    {
+      head: 'Hash',
+      from: 'sm',
+      cell: (row) => (
+        <code className="font-mono text-muted" title={row.record_hash}>
+          {row.record_hash.slice(0, 16)}…
+        </code>
+      ),
+    },
     { head: 'Cost', numeric: true, cell: (row) => <Money microdollars={row.cost_microdollars} exact /> },
   ];
   return (
@@ -170,7 +202,11 @@ function RecordTable({ rows }: { rows: readonly LedgerRecord[] }) {
       columns={columns}
       rows={rows}
       rowKey={(row) => row.id}
-      empty={<EmptyState title="No records in this range">The first call that reaches a provider writes record 1.</EmptyState>}
+      empty={
+        <EmptyState title="No records in this range">
+          The first call that reaches a provider writes record 1.
+        </EmptyState>
+      }
     />
   );
 }
@@ -179,10 +215,14 @@ function Offline() {
   return (
     <Card title="Check it offline" note="The export alone is enough: no server, no secret">
       <div className="flex flex-col gap-3 p-4">
-        <CodeBlock label="How to verify an export" code={'gw ledger export -o ledger.csv\ngw ledger verify --file ledger.csv'} />
+        <CodeBlock
+          label="How to verify an export"
+          code={'gw ledger export -o ledger.csv\ngw ledger verify --file ledger.csv'}
+        />
         <p className="text-muted">
-          Each row carries <code>previous_hash</code> and <code>record_hash</code>, the SHA-256 of the record’s own fields in canonical JSON (RFC 8785) and
-          the hash before it. Export from the first day to check from record 1. <code>hmac_signature</code> shows that this deployment wrote it.
+          Each row carries <code>previous_hash</code> and <code>record_hash</code>, the SHA-256 of the
+          record’s own fields in canonical JSON (RFC 8785) and the hash before it. Export from the first day
+          to check from record 1. <code>hmac_signature</code> shows that this deployment wrote it.
         </p>
       </div>
     </Card>

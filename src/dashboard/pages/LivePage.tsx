@@ -44,7 +44,10 @@ export function LivePage() {
       <Filters state={state} set={set} />
       <Card>
         {events.length === 0 ? (
-          <EmptyState title="Nothing has happened since you opened this page" action={<ButtonLink to="/connect">Send a call</ButtonLink>}>
+          <EmptyState
+            title="Nothing has happened since you opened this page"
+            action={<ButtonLink to="/connect">Send a call</ButtonLink>}
+          >
             The next request that matches appears here by itself, newest on top.
           </EmptyState>
         ) : (
@@ -55,7 +58,13 @@ export function LivePage() {
   );
 }
 
-function Filters({ state, set }: { state: Record<string, string | undefined>; set: (patch: Record<string, string | undefined>) => void }) {
+function Filters({
+  state,
+  set,
+}: {
+  state: Record<string, string | undefined>;
+  set: (patch: Record<string, string | undefined>) => void;
+}) {
   const teams = useApi('listTeams');
   const onEnter = (name: string) => ({
     defaultValue: state[name],
@@ -69,13 +78,27 @@ function Filters({ state, set }: { state: Record<string, string | undefined>; se
         bare
         label="Team"
         value={state.team ?? ''}
-        choices={[{ value: '', label: 'All teams' }, ...(teams.data ?? []).map(({ name }) => ({ value: name, label: name }))]}
+        choices={[
+          { value: '', label: 'All teams' },
+          ...(teams.data ?? []).map(({ name }) => ({ value: name, label: name })),
+        ]}
         onChange={({ target }) => set({ team: target.value })}
       />
       <Field bare label="Service" placeholder="Service" className="w-36" {...onEnter('service')} />
       <Field bare label="Model" placeholder="Model" className="w-40" {...onEnter('model')} />
-      <Field bare label="At least so many US dollars" placeholder="Min. US$" inputMode="decimal" className="w-24" {...onEnter('min_usd')} />
-      <Checkbox label="Show alerts" checked={state.alerts !== 'off'} onChange={({ target }) => set({ alerts: target.checked ? undefined : 'off' })} />
+      <Field
+        bare
+        label="At least so many US dollars"
+        placeholder="Min. US$"
+        inputMode="decimal"
+        className="w-24"
+        {...onEnter('min_usd')}
+      />
+      <Checkbox
+        label="Show alerts"
+        checked={state.alerts !== 'off'}
+        onChange={({ target }) => set({ alerts: target.checked ? undefined : 'off' })}
+      />
     </search>
   );
 }
@@ -84,7 +107,10 @@ function Events({ events }: { events: readonly Tailed[] }) {
   return (
     <ol aria-label="Events, newest first" className="font-mono text-[13px]">
       {events.map((event) => (
-        <li key={`${event.type} ${event.id}`} className="just-in border-b border-line px-4 py-1.5 last:border-0">
+        <li
+          key={`${event.type} ${event.id}`}
+          className="just-in border-b border-line px-4 py-1.5 last:border-0"
+        >
           {event.type === 'request' ? <RequestLine event={event} /> : <AlertLine event={event} />}
         </li>
       ))}
@@ -93,7 +119,9 @@ function Events({ events }: { events: readonly Tailed[] }) {
 }
 
 function RequestLine({ event }: { event: TailedRequest }) {
-  const who = [event.team, event.service, event.agent, event.user, event.end_customer].filter(Boolean).join(' · ');
+  const who = [event.team, event.service, event.agent, event.user, event.end_customer]
+    .filter(Boolean)
+    .join(' · ');
   return (
     <Link
       to="/requests/$id"

@@ -45,7 +45,10 @@ export function LogInPage() {
         <Button type="submit" look="primary" busy={attempt.isPending}>
           Log in
         </Button>
-        <Link to="/forgot-password" className="text-center text-[13px] text-muted underline-offset-2 hover:underline">
+        <Link
+          to="/forgot-password"
+          className="text-center text-[13px] text-muted underline-offset-2 hover:underline"
+        >
           Forgot your password?
         </Link>
       </form>

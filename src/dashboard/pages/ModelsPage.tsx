@@ -26,15 +26,24 @@ export function ModelsPage() {
   const current = TABS.find(({ id }) => id === tab)?.id ?? 'prices';
   const changes = useApi('listPriceChanges');
   return (
-    <Page title="Models & price changes" note="What each model costs today, in US dollars per million tokens, and what changed for the ones you use.">
-      <Tabs label="Models" current={current} tabs={TABS.map((one) => (one.id === 'changes' ? { ...one, count: changes.data?.length ?? 0 } : one))} />
+    <Page
+      title="Models & price changes"
+      note="What each model costs today, in US dollars per million tokens, and what changed for the ones you use."
+    >
+      <Tabs
+        label="Models"
+        current={current}
+        tabs={TABS.map((one) => (one.id === 'changes' ? { ...one, count: changes.data?.length ?? 0 } : one))}
+      />
       {current === 'prices' ? <Prices /> : <PriceChanges decided={current === 'history'} />}
     </Page>
   );
 }
 
+const RATE = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
+
 function rate(value: number | null): string {
-  return value === null ? '–' : `$${value.toFixed(value < 1 ? 4 : 2)}`;
+  return value === null ? '–' : RATE.format(value);
 }
 
 function Prices() {
@@ -45,32 +54,71 @@ function Prices() {
       head: 'Model',
       cell: (row) => (
         <>
-          <span className="font-medium">{row.model_id}</span> {row.status !== 'active' && <Badge tone="warn">{row.status}</Badge>}
+          <span className="font-medium">{row.model_id}</span>{' '}
+          {row.status !== 'active' && <Badge tone="warn">{row.status}</Badge>}
         </>
       ),
     },
-    { head: 'Provider', from: 'md', cell: (row) => <span className="text-muted">{PROVIDER_LABELS[row.provider]}</span> },
+    {
+      head: 'Provider',
+      from: 'md',
+      cell: (row) => <span className="text-muted">{PROVIDER_LABELS[row.provider]}</span>,
+    },
     { head: 'Input', numeric: true, cell: (row) => rate(row.pricing_input_per_mtok) },
     { head: 'Cached', from: 'sm', numeric: true, cell: (row) => rate(row.pricing_cached_per_mtok) },
     { head: 'Cache write', from: 'lg', numeric: true, cell: (row) => rate(row.pricing_cache_write_per_mtok) },
     { head: 'Output', numeric: true, cell: (row) => rate(row.pricing_output_per_mtok) },
-    { head: 'Context', from: 'md', numeric: true, cell: (row) => (row.context_window === null ? '–' : formatCompact(row.context_window)) },
-    { head: 'Price as of', from: 'lg', numeric: true, cell: (row) => <Time at={row.pricing_updated_at} shape="longDay" /> },
+    {
+      head: 'Context',
+      from: 'md',
+      numeric: true,
+      cell: (row) => (row.context_window === null ? '–' : formatCompact(row.context_window)),
+    },
+    {
+      head: 'Price as of',
+      from: 'lg',
+      numeric: true,
+      cell: (row) => <Time at={row.pricing_updated_at} shape="longDay" />,
+    },
   ];
-  const matches = (row: Model) => (!provider || row.provider === provider) && row.model_id.includes(q.toLowerCase());
+  const matches = (row: Model) =>
+    (!provider || row.provider === provider) && row.model_id.includes(q.toLowerCase());
   return (
     <Card
       title="Prices of today"
       actions={
         <>
-          <Field bare label="Find a model" type="search" placeholder="Find a model" className="w-40" value={q} onChange={({ target }) => set({ q: target.value })} />
-          <Select bare label="Provider" value={provider ?? ''} choices={[{ value: '', label: 'All providers' }, ...PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))]} onChange={({ target }) => set({ provider: target.value })} />
+          <Field
+            bare
+            label="Find a model"
+            type="search"
+            placeholder="Find a model"
+            className="w-40"
+            value={q}
+            onChange={({ target }) => set({ q: target.value })}
+          />
+          <Select
+            bare
+            label="Provider"
+            value={provider ?? ''}
+            choices={[
+              { value: '', label: 'All providers' },
+              ...PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] })),
+            ]}
+            onChange={({ target }) => set({ provider: target.value })}
+          />
         </>
       }
     >
       <Loaded query={models}>
         {(rows) => (
-          <Table label="Models" columns={columns} rows={rows.filter(matches)} rowKey={(row) => `${row.provider} ${row.model_id}`} empty={<EmptyState title="No model matches" />} />
+          <Table
+            label="Models"
+            columns={columns}
+            rows={rows.filter(matches)}
+            rowKey={(row) => `${row.provider} ${row.model_id}`}
+            empty={<EmptyState title="No model matches" />}
+          />
         )}
       </Loaded>
     </Card>

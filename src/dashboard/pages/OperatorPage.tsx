@@ -53,7 +53,10 @@ function TokenForm({ onProved }: { onProved: (client: Client) => void }) {
     onSuccess: onProved,
   });
   return (
-    <AuthFrame title="Operator console" note="The token is kept in this page’s memory only; reloading forgets it.">
+    <AuthFrame
+      title="Operator console"
+      note="The token is kept in this page’s memory only; reloading forgets it."
+    >
       <form
         className="flex flex-col gap-4"
         onSubmit={(event) => {

@@ -5,8 +5,8 @@ import { Share } from '../charts/Share.tsx';
 import { SpendChart } from '../charts/SpendChart.tsx';
 import { changeOf, formatCompact, formatCount, formatMoney, formatMs, formatPercent } from '../numbers.ts';
 import { previousRange } from '../time.ts';
-import { ButtonLink } from '../ui/Button.tsx';
 import { SeverityBadge } from '../ui/Badge.tsx';
+import { ButtonLink } from '../ui/Button.tsx';
 import { Card, Stat } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
@@ -15,11 +15,12 @@ import { Page } from '../ui/Page.tsx';
 import { RangePicker } from '../ui/RangePicker.tsx';
 import { Skeleton } from '../ui/Skeleton.tsx';
 import { Age } from '../ui/Time.tsx';
-import { type ChosenRange, useRange, useUrlState, keepRange } from '../url-state.ts';
+import { type ChosenRange, keepRange, useRange, useUrlState } from '../url-state.ts';
 import { BudgetGlance } from './BudgetGlance.tsx';
 
 const REFRESH = { refetchInterval: 15_000 };
 const TOP_ROWS = 6;
+const SHOWN_ALERTS = 4;
 
 type Summary = Output<'getUsageSummary'>;
 
@@ -56,25 +57,40 @@ export function OverviewPage() {
 function Welcome() {
   return (
     <Card>
-      <EmptyState title="No requests in this range yet" action={<ButtonLink to="/connect" look="primary">Connect your first client</ButtonLink>}>
+      <EmptyState
+        title="No requests in this range yet"
+        action={
+          <ButtonLink to="/connect" look="primary">
+            Connect your first client
+          </ButtonLink>
+        }
+      >
         Point a client at the gateway and every call shows up here within seconds, with what it cost.
       </EmptyState>
     </Card>
   );
 }
 
-function Change({ now, before, goodDown = false }: { now: number; before: number | undefined; goodDown?: boolean }) {
+function Change({
+  now,
+  before,
+  goodDown = false,
+}: {
+  now: number;
+  before: number | undefined;
+  goodDown?: boolean;
+}) {
   if (before === undefined) return <Skeleton className="mt-1 h-3.5 w-24" />;
   const change = changeOf(now, before);
   if (change === null) return <>nothing to compare with</>;
   const tone = Math.abs(change) < 0.0005 ? '' : change > 0 === goodDown ? 'text-bad' : 'text-good';
   return (
     <>
-      <span className={goodDown ? tone : ''}>
+      <span className={goodDown ? tone : ''} title="against as many days right before">
         {change >= 0 ? '+' : '−'}
         {formatPercent(Math.abs(change))}
       </span>{' '}
-      on the period before
+      vs. before
     </>
   );
 }
@@ -86,17 +102,23 @@ function Figures({ now, before }: { now: Summary; before: Summary | undefined })
   const errorShare = now.total_requests === 0 ? 0 : now.total_errors / now.total_requests;
   const cacheShare = now.total_tokens_input === 0 ? 0 : now.total_tokens_cached / now.total_tokens_input;
   return (
-    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-xl border border-line bg-line shadow-card md:grid-cols-3 xl:grid-cols-5 [&>:last-child]:max-md:col-span-2">
-      <Stat label="Spend" below={<Change now={now.total_cost_microdollars} before={before?.total_cost_microdollars} goodDown />}>
+    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-xl border border-line bg-line shadow-card md:grid-cols-3 xl:grid-cols-6">
+      <Stat
+        label="Spend"
+        below={<Change now={now.total_cost_microdollars} before={before?.total_cost_microdollars} goodDown />}
+      >
         <Money microdollars={now.total_cost_microdollars} />
       </Stat>
       <Stat label="Requests" below={<Change now={now.total_requests} before={before?.total_requests} />}>
         {formatCompact(now.total_requests)}
       </Stat>
-      <Stat label="Errors" below={`${formatCount(now.total_errors)} answered 400 or above`}>
+      <Stat label="Error rate" below={`${formatCount(now.total_errors)} answered ≥ 400`}>
         {formatPercent(errorShare)}
       </Stat>
-      <Stat label="Tokens" below={`${formatPercent(cacheShare, 0)} of input from cache · ${formatMs(now.average_latency_ms)} average`}>
+      <Stat label="Average latency" below="to the last byte">
+        {formatMs(now.average_latency_ms)}
+      </Stat>
+      <Stat label="Tokens" below={`${formatPercent(cacheShare, 0)} of input from cache`}>
         {formatCompact(tokens)}
       </Stat>
       <Stat
@@ -114,19 +136,31 @@ function Figures({ now, before }: { now: Summary; before: Summary | undefined })
 }
 
 function OpenAlerts() {
-  const alerts = useApi('listAlerts', { query: { acknowledged: false, limit: TOP_ROWS } }, REFRESH);
+  const alerts = useApi('listAlerts', { query: { acknowledged: false, limit: SHOWN_ALERTS } }, REFRESH);
   return (
-    <Card title="Open alerts" actions={<ButtonLink small look="quiet" to="/alerts">All alerts</ButtonLink>}>
+    <Card
+      title="Open alerts"
+      actions={
+        <ButtonLink small look="quiet" to="/alerts">
+          All alerts
+        </ButtonLink>
+      }
+    >
       <Loaded query={alerts}>
         {({ data }) =>
           data.length === 0 ? (
-            <EmptyState title="Nothing needs you">Budgets, anomalies and price changes report here.</EmptyState>
+            <EmptyState title="Nothing needs you">
+              Budgets, anomalies and price changes report here.
+            </EmptyState>
           ) : (
             <ul>
               {data.map((alert) => (
-                <li key={alert.id} className="flex items-start gap-3 border-b border-line px-4 py-2.5 last:border-0">
+                <li
+                  key={alert.id}
+                  className="flex items-start gap-3 border-b border-line px-4 py-2.5 last:border-0"
+                >
                   <SeverityBadge severity={alert.severity} />
-                  <span className="min-w-0 flex-1 text-[13px]">{alert.title}</span>
+                  <span className="line-clamp-3 min-w-0 flex-1 text-[13px]">{alert.title}</span>
                   <span className="text-[13px] text-muted">
                     <Age at={alert.created_at} />
                   </span>
@@ -147,13 +181,30 @@ interface TopRow {
   requests: number;
 }
 
-function TopList({ title, group, rows }: { title: string; group: string; rows: readonly TopRow[] | undefined }) {
+function TopList({
+  title,
+  group,
+  rows,
+}: {
+  title: string;
+  group: string;
+  rows: readonly TopRow[] | undefined;
+}) {
   const [state] = useUrlState();
   const whole = rows?.[0]?.microdollars ?? 0;
   return (
     <Card
       title={title}
-      actions={<ButtonLink small look="quiet" to="/explore" search={{ ...(keepRange(state) as Record<string, string>), group }}>Explore</ButtonLink>}
+      actions={
+        <ButtonLink
+          small
+          look="quiet"
+          to="/explore"
+          search={{ ...(keepRange(state) as Record<string, string>), group }}
+        >
+          Explore
+        </ButtonLink>
+      }
     >
       {rows === undefined ? (
         <Skeleton className="m-4 h-40" />

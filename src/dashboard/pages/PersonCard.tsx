@@ -12,11 +12,23 @@ import { useUrlState } from '../url-state.ts';
 type Person = Output<'getUsageOfUser'> | Output<'getUsageOfEndCustomer'>;
 
 /** What one user or end customer spent, by day and by model. */
-export function PersonCard({ group, name, range }: { group: 'user' | 'customer'; name: string; range: DayRange }) {
+export function PersonCard({
+  group,
+  name,
+  range,
+}: {
+  group: 'user' | 'customer';
+  name: string;
+  range: DayRange;
+}) {
   const [, set] = useUrlState();
   const query = { from: range.from, to: range.to };
   const user = useApi('getUsageOfUser', { params: { user: name }, query }, { enabled: group === 'user' });
-  const customer = useApi('getUsageOfEndCustomer', { params: { customer: name }, query }, { enabled: group === 'customer' });
+  const customer = useApi(
+    'getUsageOfEndCustomer',
+    { params: { customer: name }, query },
+    { enabled: group === 'customer' },
+  );
   const close = (
     <Button small look="quiet" onClick={() => set({ person: undefined })}>
       Close
@@ -41,7 +53,13 @@ function Detail({ person, name }: { person: Person; name: string }) {
         bucket="day"
         label={`Spend of ${name} per day: ${formatMoney(person.cost_microdollars)} in all`}
         times={person.timeseries.map((row) => Date.parse(row.bucket) / 1000)}
-        series={[{ label: 'spend', colour: '--series-1', values: person.timeseries.map((row) => row.cost_microdollars) }]}
+        series={[
+          {
+            label: 'spend',
+            colour: '--series-1',
+            values: person.timeseries.map((row) => row.cost_microdollars),
+          },
+        ]}
         format={formatMoney}
       />
       <Table

@@ -24,7 +24,9 @@ function ChangeList({ rows }: { rows: readonly Change[] }) {
   if (rows.length === 0) {
     return (
       <Card>
-        <EmptyState title="No price changes here">Changes of the last 30 days for models you used appear here, with what they do to your bill.</EmptyState>
+        <EmptyState title="No price changes here">
+          Changes of the last 30 days for models you used appear here, with what they do to your bill.
+        </EmptyState>
       </Card>
     );
   }
@@ -56,7 +58,8 @@ function ChangeCard({ change }: { change: Change }) {
           <div>
             <h2 className="font-semibold">{change.model_id}</h2>
             <p className="text-[13px] text-muted">
-              {PROVIDER_LABELS[change.provider]} · in force <Time at={change.effective_at} shape="longDay" /> (<Age at={change.effective_at} />)
+              {PROVIDER_LABELS[change.provider]} · in force <Time at={change.effective_at} shape="longDay" />{' '}
+              (<Age at={change.effective_at} />)
             </p>
           </div>
           <p className={`text-right font-semibold tabular-nums ${effect > 0 ? 'text-bad' : 'text-good'}`}>

@@ -4,7 +4,10 @@ import { useAction } from '../api.ts';
 import { Button } from '../ui/Button.tsx';
 import { Field, Select } from '../ui/Field.tsx';
 
-export const PROVIDER_CHOICES = PROVIDERS.map((value) => ({ value, label: `${PROVIDER_LABELS[value]} (${value})` }));
+export const PROVIDER_CHOICES = PROVIDERS.map((value) => ({
+  value,
+  label: `${PROVIDER_LABELS[value]} (${value})`,
+}));
 
 /** Stores the key of a provider; the provider can be fixed by where the form stands. */
 export function ProviderKeyForm({ provider, onStored }: { provider?: Provider; onStored?: () => void }) {

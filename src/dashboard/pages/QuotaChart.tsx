@@ -28,13 +28,26 @@ function useSpendRows(quota: Quota, consumption: Outlook['consumption']) {
   const isCustomer = quota.dimension_type === 'end_customer';
   const range = { from: utcDay(Date.parse(consumption.period_start)), to: utcDay(Date.now()) };
   const bucket = quota.period === 'day' ? 'hour' : 'day';
-  const series = useApi('getUsageTimeseries', { query: { ...range, bucket, ...filterOf(quota) } }, { enabled: !isCustomer });
-  const customer = useApi('getUsageOfEndCustomer', { params: { customer: quota.dimension_value || '-' }, query: range }, { enabled: isCustomer });
+  const series = useApi(
+    'getUsageTimeseries',
+    { query: { ...range, bucket, ...filterOf(quota) } },
+    { enabled: !isCustomer },
+  );
+  const customer = useApi(
+    'getUsageOfEndCustomer',
+    { params: { customer: quota.dimension_value || '-' }, query: range },
+    { enabled: isCustomer },
+  );
   return isCustomer ? customer.data?.timeseries : series.data?.data;
 }
 
 /** Spend so far as a rising line, the forecast from now to the end of the period, and the limit above them. */
-export function QuotaChart({ quota, name, consumption, forecast }: { quota: Quota; name: string } & Pick<Outlook, 'consumption' | 'forecast'>) {
+export function QuotaChart({
+  quota,
+  name,
+  consumption,
+  forecast,
+}: { quota: Quota; name: string } & Pick<Outlook, 'consumption' | 'forecast'>) {
   const rows = useSpendRows(quota, consumption);
   const drawn = useMemo(() => {
     if (!rows) return null;
@@ -59,7 +72,9 @@ export function QuotaChart({ quota, name, consumption, forecast }: { quota: Quot
     const goal = forecast.projected_microdollars;
     const remaining = times.length - 1 - lastActual;
     const projected = times.map((_, at) =>
-      goal === null || at < lastActual || remaining === 0 ? null : from + ((goal - from) * (at - lastActual)) / remaining,
+      goal === null || at < lastActual || remaining === 0
+        ? null
+        : from + ((goal - from) * (at - lastActual)) / remaining,
     );
     return { times, actual, projected };
   }, [rows, quota.period, consumption, forecast]);
@@ -72,7 +87,12 @@ export function QuotaChart({ quota, name, consumption, forecast }: { quota: Quot
       series={[
         { label: 'spent', colour: '--series-1', values: drawn.actual },
         { label: 'forecast', colour: '--series-2', values: drawn.projected, dashed: true },
-        { label: 'limit', colour: '--series-3', values: drawn.times.map(() => quota.limit_microdollars), dashed: true },
+        {
+          label: 'limit',
+          colour: '--series-3',
+          values: drawn.times.map(() => quota.limit_microdollars),
+          dashed: true,
+        },
       ]}
       format={formatMoney}
     />

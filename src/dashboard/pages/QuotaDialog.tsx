@@ -19,12 +19,17 @@ const LABELS: Record<Dimension, string> = {
 const REFRESHED = ['listSpendQuotas', 'forecastSpendQuota'] as const;
 
 function readThresholds(text: string): number[] {
-  return [...new Set(text.split(/[\s,;%]+/).map(Number))].filter((value) => Number.isInteger(value) && value > 0).sort((a, b) => a - b);
+  return [...new Set(text.split(/[\s,;%]+/).map(Number))]
+    .filter((value) => Number.isInteger(value) && value > 0)
+    .sort((a, b) => a - b);
 }
 
 export function QuotaDialog({ quota, onClose }: { quota: Quota | null; onClose: () => void }) {
   const [enabled, setEnabled] = useState(quota?.enabled ?? true);
-  const create = useAction('createSpendQuota', { refreshes: REFRESHED, done: 'The quota watches from now on.' });
+  const create = useAction('createSpendQuota', {
+    refreshes: REFRESHED,
+    done: 'The quota watches from now on.',
+  });
   const update = useAction('updateSpendQuota', { refreshes: REFRESHED, done: 'Saved.' });
   const save = (texts: Record<string, string>) => {
     const terms = {
@@ -51,9 +56,26 @@ export function QuotaDialog({ quota, onClose }: { quota: Quota | null; onClose: 
         }}
       >
         {!quota && <DimensionFields />}
-        <Field label="Limit in US dollars" name="limit_usd" type="number" min="0.000001" step="0.000001" defaultValue={quota ? quota.limit_microdollars / 1_000_000 : undefined} required />
-        <Field label="Tell at these percentages" name="thresholds" defaultValue={(quota?.alert_thresholds ?? DEFAULT_ALERT_THRESHOLDS).join(', ')} hint="Whole numbers from 1 to 1000; each tells once per period." />
-        <Checkbox label="Switched on" checked={enabled} onChange={(event) => setEnabled(event.target.checked)} />
+        <Field
+          label="Limit in US dollars"
+          name="limit_usd"
+          type="number"
+          min="0.000001"
+          step="0.000001"
+          defaultValue={quota ? quota.limit_microdollars / 1_000_000 : undefined}
+          required
+        />
+        <Field
+          label="Tell at these percentages"
+          name="thresholds"
+          defaultValue={(quota?.alert_thresholds ?? DEFAULT_ALERT_THRESHOLDS).join(', ')}
+          hint="Whole numbers from 1 to 1000; each tells once per period."
+        />
+        <Checkbox
+          label="Switched on"
+          checked={enabled}
+          onChange={(event) => setEnabled(event.target.checked)}
+        />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={create.isPending || update.isPending}>
@@ -70,10 +92,34 @@ function DimensionFields() {
   const teams = useApi('listTeams');
   return (
     <>
-      <Select label="What it watches" name="dimension_type" value={dimension} onChange={(event) => setDimension(event.target.value as Dimension)} choices={QUOTA_DIMENSIONS.map((value) => ({ value, label: LABELS[value] }))} />
-      {dimension === 'team' && <Select label="Team" name="dimension_value" choices={(teams.data ?? []).map(({ id, name }) => ({ value: id, label: name }))} required />}
-      {dimension !== 'team' && dimension !== 'tenant_total' && <Field label={LABELS[dimension].replace(/^An? /, '').replace(/^./, (letter) => letter.toUpperCase())} name="dimension_value" required />}
-      <Select label="Period" name="period" defaultValue="month" choices={QUOTA_PERIODS.map((value) => ({ value, label: value }))} />
+      <Select
+        label="What it watches"
+        name="dimension_type"
+        value={dimension}
+        onChange={(event) => setDimension(event.target.value as Dimension)}
+        choices={QUOTA_DIMENSIONS.map((value) => ({ value, label: LABELS[value] }))}
+      />
+      {dimension === 'team' && (
+        <Select
+          label="Team"
+          name="dimension_value"
+          choices={(teams.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+          required
+        />
+      )}
+      {dimension !== 'team' && dimension !== 'tenant_total' && (
+        <Field
+          label={LABELS[dimension].replace(/^An? /, '').replace(/^./, (letter) => letter.toUpperCase())}
+          name="dimension_value"
+          required
+        />
+      )}
+      <Select
+        label="Period"
+        name="period"
+        defaultValue="month"
+        choices={QUOTA_PERIODS.map((value) => ({ value, label: value }))}
+      />
     </>
   );
 }

@@ -24,9 +24,15 @@ const STATES: Record<string, { tone: Tone; text: string }> = {
   insufficient_data: { tone: 'neutral', text: 'too early to say' },
 };
 
-export function quotaName(quota: Pick<Quota, 'dimension_type' | 'dimension_value'>, teamNames: ReadonlyMap<string, string>): string {
+export function quotaName(
+  quota: Pick<Quota, 'dimension_type' | 'dimension_value'>,
+  teamNames: ReadonlyMap<string, string>,
+): string {
   if (quota.dimension_type === 'tenant_total') return 'Whole account';
-  const value = quota.dimension_type === 'team' ? (teamNames.get(quota.dimension_value) ?? quota.dimension_value) : quota.dimension_value;
+  const value =
+    quota.dimension_type === 'team'
+      ? (teamNames.get(quota.dimension_value) ?? quota.dimension_value)
+      : quota.dimension_value;
   const kind = quota.dimension_type.replace('_', ' ');
   return `${kind[0]!.toUpperCase()}${kind.slice(1)} ${value}`;
 }
@@ -35,13 +41,29 @@ export function QuotasPage() {
   const [editing, setEditing] = useState<Quota | 'new' | null>(null);
   const quotas = useApi('listSpendQuotas');
   return (
-    <Page title="Quotas" note="A quota only tells: it never blocks a call. It says early where the period will end." actions={<Button look="primary" onClick={() => setEditing('new')}>Create quota</Button>}>
+    <Page
+      title="Quotas"
+      note="A quota only tells: it never blocks a call. It says early where the period will end."
+      actions={
+        <Button look="primary" onClick={() => setEditing('new')}>
+          Create quota
+        </Button>
+      }
+    >
       <Loaded query={quotas}>
         {(rows) =>
           rows.length === 0 ? (
             <Card>
-              <EmptyState title="No quotas yet" action={<Button look="primary" onClick={() => setEditing('new')}>Create the first quota</Button>}>
-                Watch the whole account, a model, a team, a service or an end customer, and hear about it at the percentages you choose.
+              <EmptyState
+                title="No quotas yet"
+                action={
+                  <Button look="primary" onClick={() => setEditing('new')}>
+                    Create the first quota
+                  </Button>
+                }
+              >
+                Watch the whole account, a model, a team, a service or an end customer, and hear about it at
+                the percentages you choose.
               </EmptyState>
             </Card>
           ) : (
@@ -55,14 +77,19 @@ export function QuotasPage() {
           )
         }
       </Loaded>
-      {editing !== null && <QuotaDialog quota={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />}
+      {editing !== null && (
+        <QuotaDialog quota={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />
+      )}
     </Page>
   );
 }
 
 function QuotaCard({ quota, onEdit }: { quota: Quota; onEdit: () => void }) {
   const forecast = useApi('forecastSpendQuota', { params: { id: quota.id } }, { refetchInterval: 30_000 });
-  const remove = useAction('deleteSpendQuota', { refreshes: ['listSpendQuotas'], done: 'The quota is deleted.' });
+  const remove = useAction('deleteSpendQuota', {
+    refreshes: ['listSpendQuotas'],
+    done: 'The quota is deleted.',
+  });
   const name = quotaName(quota, useTeamNames());
   const state = STATES[forecast.data?.forecast.state ?? 'insufficient_data']!;
   return (
@@ -75,7 +102,13 @@ function QuotaCard({ quota, onEdit }: { quota: Quota; onEdit: () => void }) {
           <Button small look="quiet" aria-label={`Change the quota of ${name}`} onClick={onEdit}>
             Change
           </Button>
-          <ConfirmButton label="Delete" accessibleLabel={`Delete the quota of ${name}`} title="Delete this quota?" confirm="Delete quota" onConfirm={() => remove.mutateAsync({ params: { id: quota.id } })}>
+          <ConfirmButton
+            label="Delete"
+            accessibleLabel={`Delete the quota of ${name}`}
+            title="Delete this quota?"
+            confirm="Delete quota"
+            onConfirm={() => remove.mutateAsync({ params: { id: quota.id } })}
+          >
             You are no longer told when {name} spends. Nothing was ever blocked by it.
           </ConfirmButton>
         </>
@@ -91,7 +124,8 @@ function QuotaCard({ quota, onEdit }: { quota: Quota; onEdit: () => void }) {
                     <Money microdollars={consumption.spend_microdollars} />
                   </strong>{' '}
                   <span className="text-muted">
-                    of <Money microdollars={quota.limit_microdollars} />, {formatPercent(consumption.utilization, 0)}
+                    of <Money microdollars={quota.limit_microdollars} />,{' '}
+                    {formatPercent(consumption.utilization, 0)}
                   </span>
                 </span>
                 <span className="text-muted">
@@ -111,7 +145,11 @@ function QuotaCard({ quota, onEdit }: { quota: Quota; onEdit: () => void }) {
               <Meter
                 label={`${name}, quota used`}
                 share={consumption.utilization}
-                projected={outlook.projected_microdollars === null ? null : outlook.projected_microdollars / quota.limit_microdollars}
+                projected={
+                  outlook.projected_microdollars === null
+                    ? null
+                    : outlook.projected_microdollars / quota.limit_microdollars
+                }
               />
             </div>
             <QuotaChart quota={quota} name={name} consumption={consumption} forecast={outlook} />

@@ -25,13 +25,22 @@ export function ReconciliationPage() {
   const run = useApi('getReconciliation', { params: { id } });
   const navigate = useNavigate();
   const remove = useAction('deleteReconciliation', { refreshes: ['listReconciliations'], done: 'Deleted.' });
-  const title = run.data ? `${PROVIDER_LABELS[run.data.provider]} ${run.data.invoice_month}` : 'Reconciliation';
+  const title = run.data
+    ? `${PROVIDER_LABELS[run.data.provider]} ${run.data.invoice_month}`
+    : 'Reconciliation';
   return (
     <Page
       title={title}
       note={run.data && `${run.data.file_name ?? 'A file'}, read as ${run.data.layout}.`}
       actions={
-        <ConfirmButton label="Delete" title="Delete this comparison?" confirm="Delete" onConfirm={() => remove.mutateAsync({ params: { id } }).then(() => navigate({ to: '/reconciliation' }))}>
+        <ConfirmButton
+          label="Delete"
+          title="Delete this comparison?"
+          confirm="Delete"
+          onConfirm={() =>
+            remove.mutateAsync({ params: { id } }).then(() => navigate({ to: '/reconciliation' }))
+          }
+        >
           The ledger is not touched; the file can be compared again at any time.
         </ConfirmButton>
       }
@@ -61,7 +70,10 @@ function Totals({ detail }: { detail: Detail }) {
       <Stat label="Difference" below="billed minus ledger">
         <Usd usd={detail.delta_usd} />
       </Stat>
-      <Stat label="Billed, never seen here" below={`${formatCount(detail.outside_month_lines)} lines outside the month, ${formatCount(detail.left_out_lines)} of other services`}>
+      <Stat
+        label="Billed, never seen here"
+        below={`${formatCount(detail.outside_month_lines)} lines outside the month, ${formatCount(detail.left_out_lines)} of other services`}
+      >
         {formatCount(detail.shadow_ai_count)}
       </Stat>
     </dl>
@@ -71,7 +83,10 @@ function Totals({ detail }: { detail: Detail }) {
 function Models({ rows }: { rows: readonly ModelRow[] }) {
   const columns: Column<ModelRow>[] = [
     { head: 'Model', cell: (row) => <span className="font-medium">{row.model_id}</span> },
-    { head: 'Status', cell: (row) => <Badge tone={STATUSES[row.status].tone}>{STATUSES[row.status].text}</Badge> },
+    {
+      head: 'Status',
+      cell: (row) => <Badge tone={STATUSES[row.status].tone}>{STATUSES[row.status].text}</Badge>,
+    },
     { head: 'Lines', from: 'md', numeric: true, cell: (row) => formatCount(row.invoice_lines) },
     { head: 'Requests', from: 'md', numeric: true, cell: (row) => formatCount(row.requests) },
     { head: 'Billed', numeric: true, cell: (row) => <Usd usd={row.invoice_usd} /> },
@@ -81,14 +96,21 @@ function Models({ rows }: { rows: readonly ModelRow[] }) {
       numeric: true,
       cell: (row) => (
         <>
-          <Usd usd={row.delta_usd} /> <span className="text-muted">{row.delta_share === null ? '' : formatPercent(row.delta_share)}</span>
+          <Usd usd={row.delta_usd} />{' '}
+          <span className="text-muted">{row.delta_share === null ? '' : formatPercent(row.delta_share)}</span>
         </>
       ),
     },
   ];
   return (
     <Card title="By model" note="The largest difference first">
-      <Table label="Difference by model" columns={columns} rows={rows} rowKey={(row) => row.model_id} empty={<EmptyState title="The file names no model" />} />
+      <Table
+        label="Difference by model"
+        columns={columns}
+        rows={rows}
+        rowKey={(row) => row.model_id}
+        empty={<EmptyState title="The file names no model" />}
+      />
     </Card>
   );
 }
@@ -103,7 +125,10 @@ function Unmatched({ rows }: { rows: Detail['unmatched'] }) {
         columns={[
           { head: 'Line', cell: (row) => <span className="[overflow-wrap:anywhere]">{row.text}</span> },
           { head: 'Row', from: 'sm', numeric: true, cell: (row) => formatCount(row.row) },
-          { head: 'Why', cell: (row) => (row.reason === 'no_model' ? 'names no model' : 'not in the ledger') },
+          {
+            head: 'Why',
+            cell: (row) => (row.reason === 'no_model' ? 'names no model' : 'not in the ledger'),
+          },
           { head: 'Lines', from: 'sm', numeric: true, cell: (row) => formatCount(row.lines) },
           { head: 'Amount', numeric: true, cell: (row) => <Usd usd={row.amount_usd} /> },
         ]}

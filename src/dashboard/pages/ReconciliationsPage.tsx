@@ -4,17 +4,17 @@ import { type DragEvent, useState } from 'react';
 import { PROVIDER_LABELS, type Provider } from '../../contract/providers.ts';
 import { type RowOf, uploadInvoice, useApi } from '../api.ts';
 import { formatCount } from '../numbers.ts';
+import { utcDay } from '../time.ts';
+import { FormError } from '../ui/AuthFrame.tsx';
 import { Badge } from '../ui/Badge.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Card } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
 import { Field, Select } from '../ui/Field.tsx';
-import { FormError } from '../ui/AuthFrame.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { Page } from '../ui/Page.tsx';
 import { type Column, Table } from '../ui/Table.tsx';
 import { Time } from '../ui/Time.tsx';
-import { utcDay } from '../time.ts';
 import { PROVIDER_CHOICES } from './ProviderKeyForm.tsx';
 
 type Run = RowOf<'listReconciliations'>;
@@ -24,7 +24,8 @@ export function Usd({ usd }: { usd: string }) {
   const value = Number(usd);
   return (
     <span className="tabular-nums" title={`$${usd}`}>
-      {value < 0 ? '−' : ''}${Math.abs(value).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}
+      {value < 0 ? '−' : ''}$
+      {Math.abs(value).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}
     </span>
   );
 }
@@ -35,7 +36,11 @@ export function ReconciliationsPage() {
     {
       head: 'Invoice',
       cell: (run) => (
-        <Link to="/reconciliation/$id" params={{ id: run.id }} className="font-medium text-accent underline-offset-2 hover:underline">
+        <Link
+          to="/reconciliation/$id"
+          params={{ id: run.id }}
+          className="font-medium text-accent underline-offset-2 hover:underline"
+        >
           {PROVIDER_LABELS[run.provider]} {run.invoice_month}
         </Link>
       ),
@@ -44,16 +49,34 @@ export function ReconciliationsPage() {
     { head: 'Billed', numeric: true, cell: (run) => <Usd usd={run.invoice_total_usd} /> },
     { head: 'Ledger', numeric: true, cell: (run) => <Usd usd={run.ledger_total_usd} /> },
     { head: 'Difference', numeric: true, cell: (run) => <Usd usd={run.delta_usd} /> },
-    { head: 'Not seen here', from: 'sm', cell: (run) => (run.shadow_ai_count > 0 ? <Badge tone="warn">{formatCount(run.shadow_ai_count)} models</Badge> : <Badge tone="good">none</Badge>) },
+    {
+      head: 'Not seen here',
+      from: 'sm',
+      cell: (run) =>
+        run.shadow_ai_count > 0 ? (
+          <Badge tone="warn">{formatCount(run.shadow_ai_count)} models</Badge>
+        ) : (
+          <Badge tone="good">none</Badge>
+        ),
+    },
     { head: 'Compared', from: 'md', cell: (run) => <Time at={run.created_at} /> },
   ];
   return (
-    <Page title="Reconciliation" note="Drop a provider’s invoice or cost export: each model’s bill stands beside what the ledger says, and what never passed the gateway shows up.">
+    <Page
+      title="Reconciliation"
+      note="Drop a provider’s invoice or cost export: each model’s bill stands beside what the ledger says, and what never passed the gateway shows up."
+    >
       <Upload />
       <Card title="Invoices compared">
         <Loaded query={runs}>
           {(rows) => (
-            <Table label="Reconciliation runs" columns={columns} rows={rows} rowKey={(run) => run.id} empty={<EmptyState title="No invoice compared yet">Drop the first CSV above.</EmptyState>} />
+            <Table
+              label="Reconciliation runs"
+              columns={columns}
+              rows={rows}
+              rowKey={(run) => run.id}
+              empty={<EmptyState title="No invoice compared yet">Drop the first CSV above.</EmptyState>}
+            />
           )}
         </Loaded>
       </Card>
@@ -104,10 +127,28 @@ function Upload() {
           onDrop={drop}
           className={`rounded-lg border border-dashed p-3 ${over ? 'border-accent bg-accent-soft' : 'border-line-strong'}`}
         >
-          <Field label="Invoice or cost export, CSV" type="file" accept=".csv,text/csv" className="border-0 py-1.5 pl-0" onChange={(event) => setFile(event.target.files?.[0] ?? null)} hint={file ? `${file.name}, ${formatCount(file.size)} bytes` : 'Choose a file or drop it here.'} />
+          <Field
+            label="Invoice or cost export, CSV"
+            type="file"
+            accept=".csv,text/csv"
+            className="border-0 py-1.5 pl-0"
+            onChange={(event) => setFile(event.target.files?.[0] ?? null)}
+            hint={file ? `${file.name}, ${formatCount(file.size)} bytes` : 'Choose a file or drop it here.'}
+          />
         </div>
-        <Select label="Provider" value={provider} choices={PROVIDER_CHOICES} onChange={(event) => setProvider(event.target.value as Provider)} />
-        <Field label="Month" type="month" value={month} onChange={(event) => setMonth(event.target.value)} required />
+        <Select
+          label="Provider"
+          value={provider}
+          choices={PROVIDER_CHOICES}
+          onChange={(event) => setProvider(event.target.value as Provider)}
+        />
+        <Field
+          label="Month"
+          type="month"
+          value={month}
+          onChange={(event) => setMonth(event.target.value)}
+          required
+        />
         <Button type="submit" look="primary" busy={upload.isPending} disabled={!file}>
           Compare
         </Button>

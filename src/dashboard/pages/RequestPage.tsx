@@ -4,8 +4,8 @@ import { type Output, useApi } from '../api.ts';
 import { formatCount, formatMs } from '../numbers.ts';
 import { Badge, StatusBadge } from '../ui/Badge.tsx';
 import { Card, Facts } from '../ui/Card.tsx';
-import { EmptyState } from '../ui/EmptyState.tsx';
 import { CopyButton } from '../ui/Copy.tsx';
+import { EmptyState } from '../ui/EmptyState.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { Money } from '../ui/Money.tsx';
 import { Page } from '../ui/Page.tsx';
@@ -15,6 +15,13 @@ import { useTeamNames } from './budget-words.ts';
 
 type Detail = Output<'getRequest'>;
 type Charge = Detail['cost_breakdown'][number];
+
+/** What a rate is for; the API names the unit of the quantity. */
+const RATE_UNITS: Record<string, string> = {
+  tokens: 'per million',
+  calls: 'per call',
+  seconds: 'per second',
+};
 
 const NONE = <span className="text-faint">–</span>;
 
@@ -43,7 +50,7 @@ function Charges({ detail }: { detail: Detail }) {
   const columns: Column<Charge>[] = [
     { head: 'Bucket', cell: (row) => row.bucket.replaceAll('_', ' ') },
     { head: 'Quantity', numeric: true, cell: (row) => `${formatCount(row.quantity)} ${row.unit}` },
-    { head: 'Rate', numeric: true, cell: (row) => `× $${row.rate_usd}` },
+    { head: 'Rate', numeric: true, cell: (row) => `× $${row.rate_usd} ${RATE_UNITS[row.unit] ?? ''}` },
     { head: 'Cost', numeric: true, cell: (row) => `= $${row.cost_usd}` },
   ];
   return (
@@ -61,7 +68,11 @@ function Charges({ detail }: { detail: Detail }) {
         columns={columns}
         rows={detail.cost_breakdown}
         rowKey={(row) => `${row.bucket} ${row.rate_usd}`}
-        empty={<EmptyState title={WHY_NO_CHARGE[detail.cost_status]}>{detail.refusal && `The gateway answered ${detail.refusal}; no provider was called.`}</EmptyState>}
+        empty={
+          <EmptyState title={WHY_NO_CHARGE[detail.cost_status]}>
+            {detail.refusal && `The gateway answered ${detail.refusal}; no provider was called.`}
+          </EmptyState>
+        }
       />
     </Card>
   );
@@ -70,7 +81,8 @@ function Charges({ detail }: { detail: Detail }) {
 const WHY_NO_CHARGE: Record<Detail['cost_status'], string> = {
   priced: 'Nothing to charge',
   free: 'This call is free',
-  unpriced: 'No price is known for this model; it will be charged by a correcting ledger record once there is one',
+  unpriced:
+    'No price is known for this model; it will be charged by a correcting ledger record once there is one',
 };
 
 function Exchange({ detail }: { detail: Detail }) {
@@ -80,12 +92,23 @@ function Exchange({ detail }: { detail: Detail }) {
         rows={[
           ['Time', <Time key="time" at={detail.created_at} shape="full" />],
           ['Status', <StatusBadge key="status" status={detail.status_code} />],
-          ['Provider', `${PROVIDER_LABELS[detail.provider as Provider] ?? detail.provider} (${detail.provider})`],
+          [
+            'Provider',
+            `${PROVIDER_LABELS[detail.provider as Provider] ?? detail.provider} (${detail.provider})`,
+          ],
           ['Model asked for', detail.model_requested ?? NONE],
           ['Model served', detail.model_id ?? NONE],
-          ['Endpoint', <code key="endpoint" className="font-mono text-[13px]">{detail.method} {detail.endpoint}</code>],
+          [
+            'Endpoint',
+            <code key="endpoint" className="font-mono text-[13px]">
+              {detail.method} {detail.endpoint}
+            </code>,
+          ],
           ['Tokens', `${formatCount(detail.tokens_input)} in, ${formatCount(detail.tokens_output)} out`],
-          ['Latency', `${formatMs(detail.latency_total_ms)}${detail.latency_first_byte_ms === null ? '' : `, first byte after ${formatMs(detail.latency_first_byte_ms)}`}`],
+          [
+            'Latency',
+            `${formatMs(detail.latency_total_ms)}${detail.latency_first_byte_ms === null ? '' : `, first byte after ${formatMs(detail.latency_first_byte_ms)}`}`,
+          ],
           ['Streamed', detail.stream ? 'yes' : 'no'],
           ['Usage from', <UsageSource key="usage" detail={detail} />],
           ['Service tier', detail.service_tier ?? NONE],
@@ -122,7 +145,12 @@ function Attribution({ detail }: { detail: Detail }) {
           ['User', detail.user ?? NONE],
           ['End customer', detail.end_customer ?? NONE],
           ['Environment', detail.environment],
-          ['Gateway key', <code key="key" className="font-mono text-[13px]">{detail.api_key_id}</code>],
+          [
+            'Gateway key',
+            <code key="key" className="font-mono text-[13px]">
+              {detail.api_key_id}
+            </code>,
+          ],
           [
             'Tags',
             tags.length === 0 ? (
@@ -149,7 +177,9 @@ function LedgerPlace({ detail }: { detail: Detail }) {
     <Card title="Place in the ledger">
       {detail.sequence_number === null ? (
         <EmptyState title="Not in the ledger">
-          {detail.refusal ? 'The ledger holds what reached a provider, and this call was refused before.' : 'It is being written; look again in a moment.'}
+          {detail.refusal
+            ? 'The ledger holds what reached a provider, and this call was refused before.'
+            : 'It is being written; look again in a moment.'}
         </EmptyState>
       ) : (
         <Facts

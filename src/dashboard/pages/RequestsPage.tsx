@@ -47,7 +47,16 @@ export function RequestsPage() {
     { placeholderData: (before) => before, ...(page === 1 && { refetchInterval: REFRESH_MS }) },
   );
   return (
-    <Page title="Requests" note="Every call that came in, newest first. The first page follows by itself." actions={<><RangePicker /><CsvButton filters={filters} /></>}>
+    <Page
+      title="Requests"
+      note="Every call that came in, newest first. The first page follows by itself."
+      actions={
+        <>
+          <RangePicker />
+          <CsvButton filters={filters} />
+        </>
+      }
+    >
       <Filters />
       <Card>
         <Loaded query={requests}>
@@ -75,7 +84,11 @@ function CsvButton({ filters }: { filters: ReturnType<typeof useFilters> }) {
     setBusy(false);
   };
   return (
-    <Button busy={busy} onClick={save} title={`With the filters on screen, the newest ${formatCount(MAX_EXPORT_ROWS)} rows`}>
+    <Button
+      busy={busy}
+      onClick={save}
+      title={`With the filters on screen, the newest ${formatCount(MAX_EXPORT_ROWS)} rows`}
+    >
       Download CSV
     </Button>
   );
@@ -88,12 +101,54 @@ function Filters() {
   const isFiltered = Boolean(state.model || state.team_id || state.service || state.status);
   return (
     <search className="flex flex-wrap items-center gap-2">
-      <Field bare label="Model" placeholder="Model" className="w-44" key={`m${state.model}`} defaultValue={state.model} onBlur={({ target }) => apply({ model: target.value })} onKeyDown={(event) => event.key === 'Enter' && apply({ model: event.currentTarget.value })} />
-      <Field bare label="Service" placeholder="Service" className="w-40" key={`s${state.service}`} defaultValue={state.service} onBlur={({ target }) => apply({ service: target.value })} onKeyDown={(event) => event.key === 'Enter' && apply({ service: event.currentTarget.value })} />
-      <Select bare label="Team" value={state.team_id ?? ''} choices={[{ value: '', label: 'All teams' }, ...(teams.data ?? []).map(({ id, name }) => ({ value: id, label: name }))]} onChange={({ target }) => apply({ team_id: target.value })} />
-      <Select bare label="Status" value={state.status ?? ''} choices={[{ value: '', label: 'Any status' }, ...STATUSES.map((status) => ({ value: String(status), label: String(status) }))]} onChange={({ target }) => apply({ status: target.value })} />
+      <Field
+        bare
+        label="Model"
+        placeholder="Model"
+        className="w-44"
+        key={`m${state.model}`}
+        defaultValue={state.model}
+        onBlur={({ target }) => apply({ model: target.value })}
+        onKeyDown={(event) => event.key === 'Enter' && apply({ model: event.currentTarget.value })}
+      />
+      <Field
+        bare
+        label="Service"
+        placeholder="Service"
+        className="w-40"
+        key={`s${state.service}`}
+        defaultValue={state.service}
+        onBlur={({ target }) => apply({ service: target.value })}
+        onKeyDown={(event) => event.key === 'Enter' && apply({ service: event.currentTarget.value })}
+      />
+      <Select
+        bare
+        label="Team"
+        value={state.team_id ?? ''}
+        choices={[
+          { value: '', label: 'All teams' },
+          ...(teams.data ?? []).map(({ id, name }) => ({ value: id, label: name })),
+        ]}
+        onChange={({ target }) => apply({ team_id: target.value })}
+      />
+      <Select
+        bare
+        label="Status"
+        value={state.status ?? ''}
+        choices={[
+          { value: '', label: 'Any status' },
+          ...STATUSES.map((status) => ({ value: String(status), label: String(status) })),
+        ]}
+        onChange={({ target }) => apply({ status: target.value })}
+      />
       {isFiltered && (
-        <Button small look="quiet" onClick={() => apply({ model: undefined, team_id: undefined, service: undefined, status: undefined })}>
+        <Button
+          small
+          look="quiet"
+          onClick={() =>
+            apply({ model: undefined, team_id: undefined, service: undefined, status: undefined })
+          }
+        >
           Clear filters
         </Button>
       )}
@@ -107,14 +162,23 @@ function RequestTable({ rows }: { rows: readonly Row[] }) {
     {
       head: 'Time',
       cell: (row) => (
-        <Link to="/requests/$id" params={{ id: row.id }} className="text-accent underline-offset-2 hover:underline">
+        <Link
+          to="/requests/$id"
+          params={{ id: row.id }}
+          className="text-accent underline-offset-2 hover:underline"
+        >
           <Time at={row.created_at} shape="second" />
         </Link>
       ),
     },
     { head: 'Model', cell: (row) => row.model_id ?? <span className="text-muted">none</span> },
     { head: 'Status', cell: (row) => <StatusBadge status={row.status_code} /> },
-    { head: 'Team', from: 'lg', cell: (row) => (row.team_id ? (teamNames.get(row.team_id) ?? 'deleted team') : <span className="text-faint">–</span>) },
+    {
+      head: 'Team',
+      from: 'lg',
+      cell: (row) =>
+        row.team_id ? (teamNames.get(row.team_id) ?? 'deleted team') : <span className="text-faint">–</span>,
+    },
     { head: 'Service', from: 'md', cell: (row) => row.service_name ?? <span className="text-faint">–</span> },
     { head: 'Input', from: 'md', numeric: true, cell: (row) => formatCount(row.tokens_input) },
     { head: 'Output', from: 'md', numeric: true, cell: (row) => formatCount(row.tokens_output) },
@@ -122,7 +186,12 @@ function RequestTable({ rows }: { rows: readonly Row[] }) {
     {
       head: 'Cost',
       numeric: true,
-      cell: (row) => (row.cost_status === 'unpriced' ? <Badge tone="warn">unpriced</Badge> : <Money microdollars={row.cost_microdollars} exact />),
+      cell: (row) =>
+        row.cost_status === 'unpriced' ? (
+          <Badge tone="warn">unpriced</Badge>
+        ) : (
+          <Money microdollars={row.cost_microdollars} exact />
+        ),
     },
   ];
   return (
@@ -132,7 +201,10 @@ function RequestTable({ rows }: { rows: readonly Row[] }) {
       rows={rows}
       rowKey={(row) => row.id}
       empty={
-        <EmptyState title="No requests match" action={<ButtonLink to="/connect">Connect a client</ButtonLink>}>
+        <EmptyState
+          title="No requests match"
+          action={<ButtonLink to="/connect">Connect a client</ButtonLink>}
+        >
           Nothing came in with these filters in this range. Widen the range, clear a filter, or send a call.
         </EmptyState>
       }

@@ -28,13 +28,21 @@ export function SavingsPage() {
     <Page
       title="Savings"
       note="Where the last 30 days could have cost less, looked at every night. Findings can concern the same requests, so they do not add up."
-      actions={<Checkbox label="Show dismissed" checked={all} onChange={({ target }) => set({ dismissed: target.checked ? 'shown' : undefined })} />}
+      actions={
+        <Checkbox
+          label="Show dismissed"
+          checked={all}
+          onChange={({ target }) => set({ dismissed: target.checked ? 'shown' : undefined })}
+        />
+      }
     >
       <Loaded query={findings}>
         {(rows) =>
           rows.length === 0 ? (
             <Card>
-              <EmptyState title="Nothing found">The analysis runs at 02:00 UTC over the last 30 days; there is nothing it would change so far.</EmptyState>
+              <EmptyState title="Nothing found">
+                The analysis runs at 02:00 UTC over the last 30 days; there is nothing it would change so far.
+              </EmptyState>
             </Card>
           ) : (
             <ul className="grid gap-4 lg:grid-cols-2">
@@ -60,8 +68,8 @@ function FindingCard({ finding }: { finding: Finding }) {
           <div className="min-w-0">
             <h2 className="font-semibold">{TYPES[finding.finding_type]}</h2>
             <p className="text-[13px] text-muted [overflow-wrap:anywhere]">
-              {finding.model_id} · {finding.service_name ?? 'all services'} · <Time at={finding.period_start} shape="day" /> to{' '}
-              <Time at={finding.period_end} shape="day" />
+              {finding.model_id} · {finding.service_name ?? 'all services'} ·{' '}
+              <Time at={finding.period_start} shape="day" /> to <Time at={finding.period_end} shape="day" />
             </p>
           </div>
           <p className="text-right text-xl font-semibold text-good tabular-nums">
@@ -71,12 +79,19 @@ function FindingCard({ finding }: { finding: Finding }) {
         <p>{finding.recommendation_text}</p>
         <div className="mt-auto flex flex-wrap items-center justify-between gap-2 text-[13px] text-muted">
           <span>
-            <Money microdollars={finding.current_cost_microdollars} /> → <Money microdollars={finding.optimized_cost_microdollars} />
+            <Money microdollars={finding.current_cost_microdollars} /> →{' '}
+            <Money microdollars={finding.optimized_cost_microdollars} />
           </span>
           {finding.dismissed ? (
             <Badge>dismissed</Badge>
           ) : (
-            <Button small look="quiet" busy={dismiss.isPending} aria-label={`Dismiss: ${TYPES[finding.finding_type]}, ${finding.model_id}`} onClick={() => dismiss.mutate({ params: { id: finding.id } })}>
+            <Button
+              small
+              look="quiet"
+              busy={dismiss.isPending}
+              aria-label={`Dismiss: ${TYPES[finding.finding_type]}, ${finding.model_id}`}
+              onClick={() => dismiss.mutate({ params: { id: finding.id } })}
+            >
               Dismiss
             </Button>
           )}

@@ -22,14 +22,18 @@ export function SettingsPage() {
       <Loaded query={account}>
         {(data) => (
           <div className="grid items-start gap-4 lg:grid-cols-2">
-            <Profile account={data} />
-            <Plan account={data} />
-            <Messages account={data} />
-            <Chat account={data} />
-            <Password />
-            <Display />
-            <DataShare account={data} />
-            <CloseAccount />
+            <div className="flex flex-col gap-4">
+              <Profile account={data} />
+              <Password />
+              <Display />
+            </div>
+            <div className="flex flex-col gap-4">
+              <Plan account={data} />
+              <Messages account={data} />
+              <Chat account={data} />
+              <DataShare account={data} />
+              <CloseAccount />
+            </div>
           </div>
         )}
       </Loaded>
@@ -49,7 +53,16 @@ function Profile({ account }: { account: Account }) {
         }}
       >
         <Field label="Name" name="name" defaultValue={account.name} required />
-        <Field label="E-mail" value={account.email} readOnly hint={<>Log-in and alerts go here. Account opened <Time at={account.created_at} shape="longDay" />.</>} />
+        <Field
+          label="E-mail"
+          value={account.email}
+          readOnly
+          hint={
+            <>
+              Log-in and alerts go here. Account opened <Time at={account.created_at} shape="longDay" />.
+            </>
+          }
+        />
         <div>
           <Button type="submit" busy={update.isPending}>
             Save name
@@ -62,7 +75,8 @@ function Profile({ account }: { account: Account }) {
 
 function Plan({ account }: { account: Account }) {
   const { subscription } = account;
-  const share = subscription.included_requests === 0 ? 0 : subscription.used_requests / subscription.included_requests;
+  const share =
+    subscription.included_requests === 0 ? 0 : subscription.used_requests / subscription.included_requests;
   return (
     <Card title="Plan">
       <Facts
@@ -70,7 +84,10 @@ function Plan({ account }: { account: Account }) {
           ['Plan', subscription.plan_tier],
           ['Status', subscription.status],
           ['Period began', <Time key="start" at={subscription.current_period_start} shape="longDay" />],
-          ['Requests', `${formatCount(subscription.used_requests)} of ${formatCount(subscription.included_requests)} included, ${formatPercent(share, 0)}`],
+          [
+            'Requests',
+            `${formatCount(subscription.used_requests)} of ${formatCount(subscription.included_requests)} included, ${formatPercent(share, 0)}`,
+          ],
         ]}
       />
       <div className="flex flex-col gap-2 px-4 pb-4">
@@ -86,15 +103,26 @@ function Messages({ account }: { account: Account }) {
   return (
     <Card title="Weekly digest">
       <div className="p-4">
-        <Checkbox label="Mail me a summary of the week every Monday" checked={account.digest_enabled} disabled={update.isPending} onChange={(event) => update.mutate({ body: { digest_enabled: event.target.checked } })} />
+        <Checkbox
+          label="Mail me a summary of the week every Monday"
+          checked={update.isPending ? update.variables.body.digest_enabled === true : account.digest_enabled}
+          disabled={update.isPending}
+          onChange={(event) => update.mutate({ body: { digest_enabled: event.target.checked } })}
+        />
       </div>
     </Card>
   );
 }
 
 function Chat({ account }: { account: Account }) {
-  const set = useAction('setChatWebhook', { refreshes: REFRESHED, done: 'Alerts go to the chat from now on.' });
-  const remove = useAction('removeChatWebhook', { refreshes: REFRESHED, done: 'The chat webhook is removed.' });
+  const set = useAction('setChatWebhook', {
+    refreshes: REFRESHED,
+    done: 'Alerts go to the chat from now on.',
+  });
+  const remove = useAction('removeChatWebhook', {
+    refreshes: REFRESHED,
+    done: 'The chat webhook is removed.',
+  });
   return (
     <Card title="Chat" note="Alerts as messages in a channel of yours">
       {account.chat_webhook_url ? (
@@ -112,7 +140,13 @@ function Chat({ account }: { account: Account }) {
             set.mutate({ body: { webhook_url: formTexts(event.currentTarget).webhook_url ?? '' } });
           }}
         >
-          <Field label="Incoming-webhook address" name="webhook_url" type="url" placeholder="https://hooks.slack.com/services/…" required />
+          <Field
+            label="Incoming-webhook address"
+            name="webhook_url"
+            type="url"
+            placeholder="https://hooks.slack.com/services/…"
+            required
+          />
           <div>
             <Button type="submit" busy={set.isPending}>
               Connect chat
@@ -126,7 +160,10 @@ function Chat({ account }: { account: Account }) {
 
 function Password() {
   const [round, setRound] = useState(0);
-  const update = useAction('updateAccount', { refreshes: REFRESHED, done: 'The password is changed; every other session has ended.' });
+  const update = useAction('updateAccount', {
+    refreshes: REFRESHED,
+    done: 'The password is changed; every other session has ended.',
+  });
   return (
     <Card title="Password">
       <form
@@ -135,11 +172,28 @@ function Password() {
         onSubmit={(event) => {
           event.preventDefault();
           const { current_password = '', new_password = '' } = formTexts(event.currentTarget);
-          update.mutate({ body: { current_password, new_password } }, { onSuccess: () => setRound(round + 1) });
+          update.mutate(
+            { body: { current_password, new_password } },
+            { onSuccess: () => setRound(round + 1) },
+          );
         }}
       >
-        <Field label="Current password" name="current_password" type="password" autoComplete="current-password" required />
-        <Field label="New password" name="new_password" type="password" autoComplete="new-password" minLength={MIN_PASSWORD_CHARACTERS} hint={`At least ${MIN_PASSWORD_CHARACTERS} characters. Every other session ends.`} required />
+        <Field
+          label="Current password"
+          name="current_password"
+          type="password"
+          autoComplete="current-password"
+          required
+        />
+        <Field
+          label="New password"
+          name="new_password"
+          type="password"
+          autoComplete="new-password"
+          minLength={MIN_PASSWORD_CHARACTERS}
+          hint={`At least ${MIN_PASSWORD_CHARACTERS} characters. Every other session ends.`}
+          required
+        />
         <div>
           <Button type="submit" busy={update.isPending}>
             Change password
@@ -162,7 +216,9 @@ function Display() {
           <p className="mb-1 text-[13px] font-medium">Theme</p>
           <ThemeSwitch />
         </div>
-        <p className="text-[13px] text-muted">Days in charts and ranges are UTC days either way: that is how spend is kept.</p>
+        <p className="text-[13px] text-muted">
+          Days in charts and ranges are UTC days either way: that is how spend is kept.
+        </p>
       </div>
     </Card>
   );
@@ -173,8 +229,16 @@ function DataShare({ account }: { account: Account }) {
   return (
     <Card title="Public cost index">
       <div className="flex flex-col gap-2 p-4">
-        <Checkbox label="Take part with what my requests cost" checked={account.data_share_enabled} disabled={set.isPending} onChange={(event) => set.mutate({ body: { enabled: event.target.checked } })} />
-        <p className="text-[13px] text-muted">Only figures per model and day, and only where at least three accounts take part. No names, no texts.</p>
+        <Checkbox
+          label="Take part with what my requests cost"
+          checked={set.isPending ? set.variables.body.enabled : account.data_share_enabled}
+          disabled={set.isPending}
+          onChange={(event) => set.mutate({ body: { enabled: event.target.checked } })}
+        />
+        <p className="text-[13px] text-muted">
+          Only figures per model and day, and only where at least three accounts take part. No names, no
+          texts.
+        </p>
       </div>
     </Card>
   );
@@ -186,7 +250,12 @@ function CloseAccount() {
     <Card title="Close account">
       <div className="flex flex-wrap items-center justify-between gap-3 p-4">
         <p className="text-muted">Keys are refused at once and log-in ends. Records are kept.</p>
-        <ConfirmButton label="Close account" title="Close this account?" confirm="Close account for good" onConfirm={() => close.mutateAsync({}).then(() => location.assign('/login'))}>
+        <ConfirmButton
+          label="Close account"
+          title="Close this account?"
+          confirm="Close account for good"
+          onConfirm={() => close.mutateAsync({}).then(() => location.assign('/login'))}
+        >
           Every gateway key stops working and nobody can log in any more. This cannot be undone here.
         </ConfirmButton>
       </div>

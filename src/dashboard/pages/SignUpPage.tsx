@@ -29,7 +29,14 @@ export function SignUpPage() {
       }
     >
       <form onSubmit={submit} className="flex flex-col gap-4">
-        <Field label="Name" name="name" autoComplete="organization" hint="Your own or your company’s." required autoFocus />
+        <Field
+          label="Name"
+          name="name"
+          autoComplete="organization"
+          hint="Your own or your company’s."
+          required
+          autoFocus
+        />
         <Field label="E-mail" name="email" type="email" autoComplete="username" required />
         <Field
           label="Password"

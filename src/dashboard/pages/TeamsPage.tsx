@@ -19,11 +19,21 @@ export function TeamsPage() {
   const [editing, setEditing] = useState<Team | 'new' | null>(null);
   const teams = useApi('listTeams');
   return (
-    <Page title="Teams" note="Calls name their team in X-Gateway-Team, or their key does." actions={<Button look="primary" onClick={() => setEditing('new')}>Create team</Button>}>
+    <Page
+      title="Teams"
+      note="Calls name their team in X-Gateway-Team, or their key does."
+      actions={
+        <Button look="primary" onClick={() => setEditing('new')}>
+          Create team
+        </Button>
+      }
+    >
       <Card>
         <Loaded query={teams}>{(rows) => <TeamTable rows={rows} onEdit={setEditing} />}</Loaded>
       </Card>
-      {editing !== null && <TeamDialog team={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />}
+      {editing !== null && (
+        <TeamDialog team={editing === 'new' ? null : editing} onClose={() => setEditing(null)} />
+      )}
     </Page>
   );
 }
@@ -36,13 +46,21 @@ function TeamTable({ rows, onEdit }: { rows: readonly Team[]; onEdit: (team: Tea
     {
       head: 'Name',
       cell: (team) => (
-        <Link to="/requests" search={{ team_id: team.id } as never} className="font-medium text-accent underline-offset-2 hover:underline">
+        <Link
+          to="/requests"
+          search={{ team_id: team.id } as never}
+          className="font-medium text-accent underline-offset-2 hover:underline"
+        >
           {team.name}
         </Link>
       ),
     },
     { head: 'Slug', from: 'sm', cell: (team) => <code className="font-mono text-muted">{team.slug}</code> },
-    { head: 'Cost center', from: 'sm', cell: (team) => team.cost_center ?? <span className="text-faint">–</span> },
+    {
+      head: 'Cost center',
+      from: 'sm',
+      cell: (team) => team.cost_center ?? <span className="text-faint">–</span>,
+    },
     { head: 'Created', from: 'md', cell: (team) => <Time at={team.created_at} shape="longDay" /> },
     { head: 'Last 30 days', numeric: true, cell: (team) => <Money microdollars={spend.get(team.id) ?? 0} /> },
     {
@@ -54,7 +72,13 @@ function TeamTable({ rows, onEdit }: { rows: readonly Team[]; onEdit: (team: Tea
           <Button small look="quiet" aria-label={`Change ${team.name}`} onClick={() => onEdit(team)}>
             Change
           </Button>
-          <ConfirmButton label="Delete" accessibleLabel={`Delete ${team.name}`} title={`Delete ${team.name}?`} confirm="Delete team" onConfirm={() => remove.mutateAsync({ params: { id: team.id } })}>
+          <ConfirmButton
+            label="Delete"
+            accessibleLabel={`Delete ${team.name}`}
+            title={`Delete ${team.name}?`}
+            confirm="Delete team"
+            onConfirm={() => remove.mutateAsync({ params: { id: team.id } })}
+          >
             What it spent stays in the records. Calls that name it are counted without a team from now on.
           </ConfirmButton>
         </span>
@@ -68,7 +92,14 @@ function TeamTable({ rows, onEdit }: { rows: readonly Team[]; onEdit: (team: Tea
       rows={rows}
       rowKey={(team) => team.id}
       empty={
-        <EmptyState title="No teams yet" action={<Button look="primary" onClick={() => onEdit('new')}>Create the first team</Button>}>
+        <EmptyState
+          title="No teams yet"
+          action={
+            <Button look="primary" onClick={() => onEdit('new')}>
+              Create the first team
+            </Button>
+          }
+        >
           Teams tell spend apart, carry budgets, and can be stopped with one switch.
         </EmptyState>
       }
@@ -92,8 +123,20 @@ function TeamDialog({ team, onClose }: { team: Team | null; onClose: () => void 
         }}
       >
         <Field label="Name" name="name" defaultValue={team?.name} required autoFocus />
-        <Field label="Slug" name="slug" defaultValue={team?.slug} placeholder="made from the name" pattern="[a-z0-9]+(-[a-z0-9]+)*" hint="Lower-case letters, digits and single dashes." />
-        <Field label="Cost center" name="cost_center" defaultValue={team?.cost_center ?? ''} placeholder="optional" />
+        <Field
+          label="Slug"
+          name="slug"
+          defaultValue={team?.slug}
+          placeholder="made from the name"
+          pattern="[a-z0-9]+(-[a-z0-9]+)*"
+          hint="Lower-case letters, digits and single dashes."
+        />
+        <Field
+          label="Cost center"
+          name="cost_center"
+          defaultValue={team?.cost_center ?? ''}
+          placeholder="optional"
+        />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={create.isPending || update.isPending}>

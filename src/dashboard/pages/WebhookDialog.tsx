@@ -9,7 +9,13 @@ import { Checkbox, Field } from '../ui/Field.tsx';
 type EventType = (typeof SUBSCRIBABLE_EVENT_TYPES)[number];
 
 /** Adds an endpoint, and shows its secret; or changes one. */
-export function WebhookDialog({ webhook, onClose }: { webhook: Output<'getWebhook'> | null; onClose: () => void }) {
+export function WebhookDialog({
+  webhook,
+  onClose,
+}: {
+  webhook: Output<'getWebhook'> | null;
+  onClose: () => void;
+}) {
   const [url, setUrl] = useState(webhook?.url ?? '');
   const [types, setTypes] = useState<readonly EventType[]>(webhook?.event_types ?? ['alert.all']);
   const [secret, setSecret] = useState<string | null>(null);
@@ -41,7 +47,15 @@ export function WebhookDialog({ webhook, onClose }: { webhook: Output<'getWebhoo
           save();
         }}
       >
-        <Field label="Address" type="url" placeholder="https://example.com/hooks/gateway" value={url} onChange={(event) => setUrl(event.target.value)} required autoFocus />
+        <Field
+          label="Address"
+          type="url"
+          placeholder="https://example.com/hooks/gateway"
+          value={url}
+          onChange={(event) => setUrl(event.target.value)}
+          required
+          autoFocus
+        />
         <fieldset className="flex flex-col gap-2">
           <legend className="mb-1 text-[13px] font-medium">Events</legend>
           {SUBSCRIBABLE_EVENT_TYPES.map((type) => (
@@ -49,13 +63,20 @@ export function WebhookDialog({ webhook, onClose }: { webhook: Output<'getWebhoo
               key={type}
               label={<code className="font-mono text-[13px]">{type}</code>}
               checked={types.includes(type)}
-              onChange={(event) => setTypes(event.target.checked ? [...types, type] : types.filter((one) => one !== type))}
+              onChange={(event) =>
+                setTypes(event.target.checked ? [...types, type] : types.filter((one) => one !== type))
+              }
             />
           ))}
         </fieldset>
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={create.isPending || update.isPending} disabled={types.length === 0}>
+          <Button
+            type="submit"
+            look="primary"
+            busy={create.isPending || update.isPending}
+            disabled={types.length === 0}
+          >
             {webhook ? 'Save' : 'Add endpoint'}
           </Button>
         </DialogActions>

@@ -53,7 +53,10 @@ function About({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate();
   const update = useAction('updateWebhook', { refreshes: REFRESHED, done: 'Saved.' });
   const rotate = useAction('rotateWebhookSecret', { refreshes: [] });
-  const remove = useAction('deleteWebhook', { refreshes: ['listWebhooks'], done: 'The endpoint is deleted.' });
+  const remove = useAction('deleteWebhook', {
+    refreshes: ['listWebhooks'],
+    done: 'The endpoint is deleted.',
+  });
   const params = { id: webhook.id };
   return (
     <Card
@@ -63,13 +66,27 @@ function About({ webhook }: { webhook: Webhook }) {
           <Button small look="quiet" onClick={() => setEditing(true)}>
             Change
           </Button>
-          <Button small look="quiet" onClick={() => update.mutate({ params, body: { active: !webhook.active } })}>
+          <Button
+            small
+            look="quiet"
+            onClick={() => update.mutate({ params, body: { active: !webhook.active } })}
+          >
             {webhook.active ? 'Set inactive' : 'Set active'}
           </Button>
-          <Button small look="quiet" busy={rotate.isPending} onClick={() => rotate.mutate({ params }, { onSuccess: (made) => setSecret(made.secret) })}>
+          <Button
+            small
+            look="quiet"
+            busy={rotate.isPending}
+            onClick={() => rotate.mutate({ params }, { onSuccess: (made) => setSecret(made.secret) })}
+          >
             Rotate secret
           </Button>
-          <ConfirmButton label="Delete" title="Delete this endpoint?" confirm="Delete endpoint" onConfirm={() => remove.mutateAsync({ params }).then(() => navigate({ to: '/webhooks' }))}>
+          <ConfirmButton
+            label="Delete"
+            title="Delete this endpoint?"
+            confirm="Delete endpoint"
+            onConfirm={() => remove.mutateAsync({ params }).then(() => navigate({ to: '/webhooks' }))}
+          >
             Its delivery history goes with it, and pending retries are given up.
           </ConfirmButton>
         </>
@@ -85,7 +102,10 @@ function About({ webhook }: { webhook: Webhook }) {
       />
       {secret !== null && (
         <div className="px-4 pb-4">
-          <SecretOnce label="The new secret. For 24 hours deliveries are signed with the old one too." value={secret} />
+          <SecretOnce
+            label="The new secret. For 24 hours deliveries are signed with the old one too."
+            value={secret}
+          />
         </div>
       )}
       {editing && <WebhookDialog webhook={webhook} onClose={() => setEditing(false)} />}
@@ -95,13 +115,19 @@ function About({ webhook }: { webhook: Webhook }) {
 
 function Deliveries({ id }: { id: string }) {
   const { limit, offset } = usePaging();
-  const deliveries = useApi('listWebhookDeliveries', { params: { id }, query: { limit, offset } }, { refetchInterval: 5_000 });
+  const deliveries = useApi(
+    'listWebhookDeliveries',
+    { params: { id }, query: { limit, offset } },
+    { refetchInterval: 5_000 },
+  );
   return (
     <Card title="Deliveries" note="Each with all its attempts, newest first">
       <Loaded query={deliveries}>
         {(data) =>
           data.data.length === 0 ? (
-            <EmptyState title="Nothing has been sent yet">Send a test, or wait for the next alert.</EmptyState>
+            <EmptyState title="Nothing has been sent yet">
+              Send a test, or wait for the next alert.
+            </EmptyState>
           ) : (
             <>
               <ul>
@@ -130,7 +156,12 @@ function DeliveryRow({ webhookId, delivery }: { webhookId: string; delivery: Del
         <span className="text-[13px] text-muted">
           <Age at={delivery.created_at} />
         </span>
-        <Button small busy={replay.isPending} aria-label={`Replay ${delivery.event_type} of ${delivery.created_at}`} onClick={() => replay.mutate({ params: { id: webhookId, delivery_id: delivery.id } })}>
+        <Button
+          small
+          busy={replay.isPending}
+          aria-label={`Replay ${delivery.event_type} of ${delivery.created_at}`}
+          onClick={() => replay.mutate({ params: { id: webhookId, delivery_id: delivery.id } })}
+        >
           Replay
         </Button>
       </div>
@@ -147,7 +178,9 @@ function DeliveryRow({ webhookId, delivery }: { webhookId: string; delivery: Del
         <ol className="mt-1 flex flex-col gap-1 pl-4">
           {delivery.attempts.map((attempt) => (
             <li key={attempt.number} className="text-muted">
-              {attempt.number}. <Time at={attempt.attempted_at} shape="second" />: {attempt.status_code ?? attempt.error_message ?? 'no answer'} after {formatMs(attempt.duration_ms)}
+              {attempt.number}. <Time at={attempt.attempted_at} shape="second" />:{' '}
+              {attempt.status_code ?? attempt.error_message ?? 'no answer'} after{' '}
+              {formatMs(attempt.duration_ms)}
             </li>
           ))}
         </ol>

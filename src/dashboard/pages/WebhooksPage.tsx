@@ -15,7 +15,12 @@ import { WebhookDialog } from './WebhookDialog.tsx';
 type Webhook = Output<'listWebhooks'>['webhooks'][number];
 
 export function WebhookState({ webhook }: { webhook: Webhook }) {
-  if (!webhook.active) return <Badge tone="bad">{webhook.disabled_reason ? `disabled: ${webhook.disabled_reason}` : 'inactive'}</Badge>;
+  if (!webhook.active)
+    return (
+      <Badge tone="bad">
+        {webhook.disabled_reason ? `disabled: ${webhook.disabled_reason}` : 'inactive'}
+      </Badge>
+    );
   if (webhook.last_status === 'failed') return <Badge tone="warn">failing</Badge>;
   return <Badge tone="good">active</Badge>;
 }
@@ -32,17 +37,33 @@ export function WebhooksPage() {
     {
       head: 'Address',
       cell: (row) => (
-        <Link to="/webhooks/$id" params={{ id: row.id }} className="font-medium text-accent underline-offset-2 [overflow-wrap:anywhere] hover:underline">
+        <Link
+          to="/webhooks/$id"
+          params={{ id: row.id }}
+          className="font-medium text-accent underline-offset-2 [overflow-wrap:anywhere] hover:underline"
+        >
           {row.url}
         </Link>
       ),
     },
-    { head: 'Events', from: 'md', cell: (row) => <span className="text-muted">{row.event_types.map((type) => type.replace('alert.', '').replaceAll('_', ' ')).join(', ')}</span> },
+    {
+      head: 'Events',
+      from: 'md',
+      cell: (row) => (
+        <span className="text-muted">
+          {row.event_types.map((type) => type.replace('alert.', '').replaceAll('_', ' ')).join(', ')}
+        </span>
+      ),
+    },
     { head: 'Last delivery', from: 'sm', cell: (row) => <Age at={row.last_delivery_at} /> },
     { head: 'State', numeric: true, cell: (row) => <WebhookState webhook={row} /> },
   ];
   return (
-    <Page title="Webhooks" note={`Signed with Standard Webhooks, retried for a day, at most ${MAX_WEBHOOKS} endpoints.`} actions={create}>
+    <Page
+      title="Webhooks"
+      note={`Signed with Standard Webhooks, retried for a day, at most ${MAX_WEBHOOKS} endpoints.`}
+      actions={create}
+    >
       <Card>
         <Loaded query={webhooks}>
           {(data) => (

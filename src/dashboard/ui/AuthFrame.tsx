@@ -2,7 +2,17 @@ import { type ReactNode, useEffect } from 'react';
 import { Wordmark } from './Shell.tsx';
 
 /** The quiet frame of the pages before the log-in. */
-export function AuthFrame({ title, note, children, below }: { title: string; note?: ReactNode; children: ReactNode; below?: ReactNode }) {
+export function AuthFrame({
+  title,
+  note,
+  children,
+  below,
+}: {
+  title: string;
+  note?: ReactNode;
+  children: ReactNode;
+  below?: ReactNode;
+}) {
   useEffect(() => {
     document.title = `${title} · Gateway`;
   }, [title]);

@@ -22,7 +22,13 @@ interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   busy?: boolean;
 }
 
-export function Button({ look = 'plain', small = false, busy = false, type = 'button', ...rest }: ButtonProps) {
+export function Button({
+  look = 'plain',
+  small = false,
+  busy = false,
+  type = 'button',
+  ...rest
+}: ButtonProps) {
   return (
     <button
       {...rest}

@@ -40,7 +40,9 @@ export function Stat({ label, children, below }: { label: string; children: Reac
   return (
     <div className="min-w-0 bg-surface px-4 py-3">
       <dt className="text-[13px] text-muted">{label}</dt>
-      <dd className="mt-0.5 truncate text-[22px] leading-8 font-semibold tracking-tight tabular-nums">{children}</dd>
+      <dd className="mt-0.5 truncate text-[22px] leading-8 font-semibold tracking-tight tabular-nums">
+        {children}
+      </dd>
       <dd className="min-h-5 text-[13px] text-muted">{below}</dd>
     </div>
   );

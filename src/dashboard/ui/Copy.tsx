@@ -1,6 +1,6 @@
 import { useState } from 'react';
-import { showToast } from './Toast.tsx';
 import { Button } from './Button.tsx';
+import { showToast } from './Toast.tsx';
 
 const SAID_MS = 2_000;
 
@@ -40,10 +40,16 @@ export function SecretOnce({ label, value }: { label: string; value: string }) {
 export function CodeBlock({ code, label }: { code: string; label: string }) {
   return (
     <div className="relative">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: code that scrolls has to be reachable */}
-      <pre aria-label={label} tabIndex={0} className="overflow-x-auto rounded-lg border border-line bg-sunken p-4 pr-24 font-mono text-[13px] leading-relaxed">
-        <code>{code}</code>
-      </pre>
+      <section
+        aria-label={label}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: code that scrolls has to be reachable
+        tabIndex={0}
+        className="overflow-x-auto rounded-lg border border-line bg-sunken p-4 pr-24 font-mono text-[13px] leading-relaxed"
+      >
+        <pre>
+          <code>{code}</code>
+        </pre>
+      </section>
       <div className="absolute top-2 right-2">
         <CopyButton text={code} />
       </div>

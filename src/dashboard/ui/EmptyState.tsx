@@ -3,7 +3,15 @@ import { RefusedCall } from '../api.ts';
 import { Button } from './Button.tsx';
 
 /** Nothing here yet: says what would be, and what to do for it. */
-export function EmptyState({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+export function EmptyState({
+  title,
+  children,
+  action,
+}: {
+  title: string;
+  children?: ReactNode;
+  action?: ReactNode;
+}) {
   return (
     <div className="flex flex-col items-center gap-2 px-6 py-12 text-center">
       <p className="font-medium">{title}</p>

@@ -23,7 +23,13 @@ function Labelled({ id, label, hint, bare, children }: FieldProps & { id: string
   );
 }
 
-export function Field({ label, hint, bare = false, className, ...input }: FieldProps & InputHTMLAttributes<HTMLInputElement>) {
+export function Field({
+  label,
+  hint,
+  bare = false,
+  className,
+  ...input
+}: FieldProps & InputHTMLAttributes<HTMLInputElement>) {
   const id = useId();
   return (
     <Labelled id={id} label={label} hint={hint} bare={bare}>
@@ -31,7 +37,7 @@ export function Field({ label, hint, bare = false, className, ...input }: FieldP
         {...input}
         id={id}
         aria-describedby={hint ? `${id}-hint` : undefined}
-        className={`control min-w-0 ${bare ? '' : 'w-full'} ${className ?? ''}`}
+        className={`control min-w-0 ${bare || className?.includes('w-') ? '' : 'w-full'} ${className ?? ''}`}
       />
     </Labelled>
   );

@@ -19,7 +19,7 @@ export function Page({
       <header className="flex flex-wrap items-end justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">
           <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
-          {note && <p className="mt-0.5 max-w-3xl text-muted">{note}</p>}
+          {note && <p className="mt-0.5 max-w-3xl text-pretty text-muted">{note}</p>}
         </div>
         {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
       </header>

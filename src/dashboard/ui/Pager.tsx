@@ -8,9 +8,13 @@ export function Pager({ total, limit, offset }: { total: number; limit: number; 
   const page = Math.floor(offset / limit) + 1;
   const turn = (to: number) => set({ page: to === 1 ? undefined : String(to) });
   return (
-    <nav aria-label="Pages" className="flex items-center justify-between gap-3 border-t border-line px-4 py-2">
+    <nav
+      aria-label="Pages"
+      className="flex items-center justify-between gap-3 border-t border-line px-4 py-2"
+    >
       <p className="text-[13px] text-muted tabular-nums">
-        {formatCount(Math.min(offset + 1, total))}–{formatCount(Math.min(offset + limit, total))} of {formatCount(total)}
+        {formatCount(Math.min(offset + 1, total))}–{formatCount(Math.min(offset + limit, total))} of{' '}
+        {formatCount(total)}
       </p>
       <div className="flex gap-2">
         <Button small disabled={page === 1} onClick={() => turn(page - 1)}>

@@ -94,14 +94,16 @@ export function Shell() {
         Skip to content
       </a>
       {isWide ? (
-        <aside className="sticky top-0 flex h-dvh flex-col gap-4 overflow-y-auto border-r border-line bg-surface p-3">
-          <Link to="/" className="px-2.5 pt-1.5" aria-label="Gateway, overview">
-            <Wordmark />
-          </Link>
-          <div className="flex-1">
-            <Navigation />
+        <aside className="border-r border-line bg-surface">
+          <div className="sticky top-0 flex h-dvh flex-col gap-4 overflow-y-auto p-3">
+            <Link to="/" className="px-2.5 pt-1.5" aria-label="Gateway, overview">
+              <Wordmark />
+            </Link>
+            <div className="flex-1">
+              <Navigation />
+            </div>
+            <Footer />
           </div>
-          <Footer />
         </aside>
       ) : (
         <NarrowBar />

@@ -41,12 +41,16 @@ export function Table<Row>({
   if (rows.length === 0 && empty) return empty;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reachable
-    <section aria-label={label} tabIndex={0} className="overflow-x-auto">
+    <section aria-label={label} tabIndex={0} className="relative overflow-x-auto">
       <table className="w-full border-collapse text-[13px]">
         <thead>
           <tr className="border-b border-line">
             {columns.map((column) => (
-              <th key={column.head} scope="col" className={`px-4 py-2 font-medium text-muted ${classOf(column)}`}>
+              <th
+                key={column.head}
+                scope="col"
+                className={`px-4 py-2 font-medium text-muted ${classOf(column)}`}
+              >
                 {column.hideHead ? <span className="sr-only">{column.head}</span> : column.head}
               </th>
             ))}

@@ -1,5 +1,5 @@
 import type { Provider } from '../../contract/providers.ts';
-import { costOf, type Price } from './pricing.ts';
+import { costOf, type Price, type PriceRates } from './pricing.ts';
 import { emptyUsage, type ServedTerms, type TokenBucket } from './usage.ts';
 
 /** Used while there is no history for a model; afterwards what nearly every answer stays below. */
@@ -32,13 +32,9 @@ export interface CostQuestion {
 export function costAtMost(price: Price, question: CostQuestion, admittedAtMs: number): number {
   const input = Math.ceil(question.inputTokensAtMost * TOKENIZER_FACTOR[question.provider]);
   const usage = emptyUsage();
-  usage[dearestOf(price, inputBuckets(question))] = input;
-  usage[
-    dearestOf(
-      price,
-      question.mentions.audio ? ['output', 'reasoning', 'audio_output'] : ['output', 'reasoning'],
-    )
-  ] = question.outputTokensAtMost * question.choices;
+  const rates = ratesAt(price, input);
+  usage[dearestOf(rates, inputBuckets(question))] = input;
+  usage[dearestOf(rates, outputBuckets(question))] = question.outputTokensAtMost * question.choices;
   usage.web_searches = question.mentions.webSearch ? WEB_SEARCHES_AT_MOST : 0;
   usage.search_context = 'high';
   const region = question.regionRequested;
@@ -50,8 +46,15 @@ export function costAtMost(price: Price, question: CostQuestion, admittedAtMs: n
   );
 }
 
+/** A bucket that this much input makes dearest need not be the dearest below the threshold. */
+function ratesAt(price: Price, inputTokens: number): PriceRates {
+  const long = price.long_context;
+  return long && inputTokens > long.threshold_tokens ? { ...price.rates, ...long.rates } : price.rates;
+}
+
+/** Only models that take or make pictures have rates for them. */
 function inputBuckets(question: CostQuestion): TokenBucket[] {
-  const buckets: TokenBucket[] = ['input'];
+  const buckets: TokenBucket[] = ['input', 'image_input'];
   // OpenAI writes to its cache without being asked; Anthropic only where the request marks it.
   if (question.provider === 'prov_a' || question.mentions.cacheControl) buckets.push('cache_write_5m');
   if (question.mentions.cacheOneHour) buckets.push('cache_write_1h');
@@ -59,10 +62,15 @@ function inputBuckets(question: CostQuestion): TokenBucket[] {
   return buckets;
 }
 
-function dearestOf(price: Price, buckets: readonly TokenBucket[]): TokenBucket {
+function outputBuckets(question: CostQuestion): TokenBucket[] {
+  const buckets: TokenBucket[] = ['output', 'reasoning', 'image_output'];
+  if (question.mentions.audio) buckets.push('audio_output');
+  return buckets;
+}
+
+function dearestOf(rates: PriceRates, buckets: readonly TokenBucket[]): TokenBucket {
   let dearest = buckets[0]!;
-  for (const bucket of buckets)
-    if ((price.rates[bucket] ?? 0n) > (price.rates[dearest] ?? 0n)) dearest = bucket;
+  for (const bucket of buckets) if ((rates[bucket] ?? 0n) > (rates[dearest] ?? 0n)) dearest = bucket;
   return dearest;
 }
 

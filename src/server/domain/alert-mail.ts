@@ -1,4 +1,5 @@
 import { type AlertMessage, type AlertSeverity, instant, severityWord } from './alert-messages.ts';
+import { escapeHtml } from './mail-text.ts';
 
 const ACCENT: Record<AlertSeverity, string> = { info: '#1d4ed8', warning: '#b45309', critical: '#b91c1c' };
 
@@ -62,12 +63,4 @@ ${note}
 </body>
 </html>
 `;
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
 }

@@ -5,7 +5,7 @@ import type { EventMessage, EventReader, EventStream } from '../api/handler.ts';
 const MAX_WAITING_BYTES = 1024 * 1024;
 const HIGH_WATER_BYTES = 64 * 1024;
 /** A reader that was ended may take what waits for it for so long; then its connection is cut. */
-const END_PATIENCE_MS = 10_000;
+const END_PATIENCE_MS = 30_000;
 const OVERFLOW: EventMessage = {
   event: 'overflow',
   data: JSON.stringify({

@@ -1,4 +1,5 @@
 import type { Mail } from '../adapters/mailer.ts';
+import { escapeHtml } from '../domain/mail-text.ts';
 
 /** The token stands in the text on a line of its own too: a mail program that breaks the link cannot break that. */
 export function composeResetMail(to: string, dashboardUrl: string, token: string): Mail {
@@ -53,8 +54,4 @@ password stays as it is.</p>
 </body>
 </html>
 `;
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 }

@@ -26,6 +26,7 @@ export class ControlListener {
   #stopped = false;
   #timer: NodeJS.Timeout | null = null;
   #dueMs = 0;
+  #failedBefore = false;
   #looking: Promise<void> = Promise.resolve();
 
   constructor(parts: { url: string; snapshots: Snapshots; onRecall: (recall: Recall) => void; log: Logger }) {
@@ -67,11 +68,13 @@ export class ControlListener {
         onRecall: this.#onRecall,
       });
       await this.#readChanges(this.#connection);
+      this.#failedBefore = false;
       this.#schedule(LOOK_EVERY_MS);
     } catch (error) {
       this.#log.debug({ err: error }, 'the control listener lost its connection');
-      // A lost connection is replaced at once: the second is running. One that cannot be made waits a little.
-      const waitMs = this.#connection ? 0 : RECONNECT_AFTER_MS;
+      // The first time at once, because the second is running; then no faster than the store can bear.
+      const waitMs = this.#failedBefore ? RECONNECT_AFTER_MS : 0;
+      this.#failedBefore = true;
       this.#connection?.drop();
       this.#connection = null;
       this.#schedule(waitMs);

@@ -220,9 +220,7 @@ export class Ingest {
 
   /** Text that PostgreSQL cannot hold is replaced; what is refused all the same is set aside, never dropped. */
   async #writeCleaned(journaled: JournaledRecord, error: Error): Promise<boolean> {
-    const json = JSON.stringify(journaled.record, (_key, value: unknown) =>
-      typeof value === 'string' ? storableText(value) : value,
-    );
+    const json = JSON.stringify(storable(journaled.record));
     if (json !== journaled.json) return this.#writeUntilDone([{ json, record: JSON.parse(json) }]);
     const path = join(this.#parts.journal.directory, 'quarantine.jsonl');
     this.#parts.log.fatal(
@@ -279,9 +277,12 @@ export class Ingest {
   }
 }
 
-/** Without what a text column refuses: zero characters and halves of pairs. */
-function storableText(text: string): string {
-  return Buffer.from(text, 'utf8').toString('utf8').replaceAll('\0', '\ufffd');
+/** Without what no text column takes: zero characters and halves of pairs, in names as in values. */
+function storable(value: unknown): unknown {
+  if (typeof value === 'string') return Buffer.from(value).toString().replaceAll('\0', '\ufffd');
+  if (Array.isArray(value)) return value.map(storable);
+  if (value === null || typeof value !== 'object') return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [storable(name), storable(inner)]));
 }
 
 function withoutRepeats(journaled: readonly JournaledRecord[]): JournaledRecord[] {

@@ -70,10 +70,21 @@ export class LeaseKeeper {
     this.#timer = setInterval(() => void this.#tick(), TICK_MS);
   }
 
+  /** Leaves everything as it stands: the leases run out. */
+  halt(): void {
+    if (this.#timer) clearInterval(this.#timer);
+  }
+
   /** Gives everything back that is not in use. */
   async stop(): Promise<void> {
-    if (this.#timer) clearInterval(this.#timer);
-    await Promise.all([...this.#leases.values()].map((lease) => this.#giveBack(lease, null).catch(() => {})));
+    this.halt();
+    try {
+      await Promise.all([...this.#leases.values()].map((lease) => this.#giveBack(lease, null)));
+      for (const [key, lease] of this.#leases) if (lease.inUse === 0) this.#leases.delete(key);
+      await this.#renew();
+    } catch (error) {
+      this.#complain(error as Error);
+    }
   }
 
   /** All of these budgets or none. Without anything to ask the database it is decided at once. */

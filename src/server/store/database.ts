@@ -59,6 +59,8 @@ export function openDatabase(options: {
     onConnect: prepareConnection,
   });
   pool.on('error', options.onIdleError);
+  // The pool listens to idle connections only; one that breaks in the middle of its work would end the process.
+  pool.on('connect', (client) => client.on('error', options.onIdleError));
 
   async function transact<T>(actingFor: string, work: (db: Db) => Promise<T>): Promise<T> {
     const client = await pool.connect();
