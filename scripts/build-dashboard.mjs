@@ -13,6 +13,7 @@ const SETTINGS = ['package.json', 'tsconfig.json', 'scripts/build-dashboard.mjs'
 /** What a browser loads before log-in or the overview can be used. */
 const FIRST_PAGES = ['pages/LogInPage.tsx', 'pages/OverviewPage.tsx'];
 const MAX_FIRST_LOAD_BYTES = 150 * 1024;
+const MAX_MOVES = 5;
 const COMPRESSED = /\.(js|css|svg|json)$/;
 
 try {
@@ -33,7 +34,8 @@ async function buildInto(stamp) {
   // Whoever starts the build may be a test or a developer; what is built is always what is shipped.
   process.env.NODE_ENV = 'production';
   const { build } = await import('vite');
-  const draft = join(ROOT, 'dist', `.dashboard-${process.pid}`);
+  // Named like the drafts of build.mjs, which clears away those of builds that died.
+  const draft = join(ROOT, 'dist', `.build-${process.pid}`);
   try {
     mkdirSync(draft, { recursive: true });
     await build({
@@ -45,11 +47,22 @@ async function buildInto(stamp) {
     rmSync(join(draft, '.vite'), { recursive: true });
     compress(draft);
     checkFirstLoad(draft, manifest);
-    rmSync(OUT, { recursive: true, force: true });
-    renameSync(draft, OUT);
+    moveIn(draft);
     writeFileSync(STAMP, stamp);
   } finally {
     rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+/** Another build may put its own in between; the last one stays. */
+function moveIn(draft) {
+  for (let attempt = 1; ; attempt++) {
+    rmSync(OUT, { recursive: true, force: true });
+    try {
+      return renameSync(draft, OUT);
+    } catch (fault) {
+      if (fault.code !== 'ENOTEMPTY' || attempt === MAX_MOVES) throw fault;
+    }
   }
 }
 

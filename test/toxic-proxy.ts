@@ -10,6 +10,8 @@ export interface ToxicProxy {
   silence(): void;
   /** Silences the connections whose first bytes hold this text, and none that come later; how many they were. */
   silenceOnly(text: string): number;
+  /** Every byte takes this much longer in each direction. */
+  slow(ms: number): void;
   /** Everything passes again, what was held back included. */
   heal(): void;
   /** Shown what clients send; where it says so, that is passed on and the connection cut before any answer. */
@@ -27,6 +29,7 @@ interface Pair {
 export async function startToxicProxy(target: { host: string; port: number }): Promise<ToxicProxy> {
   const pairs = new Set<Pair>();
   let mode: 'open' | 'cut' | 'silent' = 'open';
+  let delayMs = 0;
   let cutsAfter: ((sent: Buffer) => boolean) | null = null;
 
   function hush(pair: Pair, silent: boolean): void {
@@ -39,7 +42,8 @@ export async function startToxicProxy(target: { host: string; port: number }): P
 
   function relay(from: net.Socket, to: net.Socket): void {
     from.on('data', (bytes) => {
-      if (!to.write(bytes)) from.pause();
+      if (delayMs > 0) setTimeout(() => to.write(bytes), delayMs);
+      else if (!to.write(bytes)) from.pause();
     });
     to.on('drain', () => {
       if (![...pairs].some((pair) => pair.silent && (pair.client === from || pair.server === from)))
@@ -88,8 +92,12 @@ export async function startToxicProxy(target: { host: string; port: number }): P
       for (const pair of found) hush(pair, true);
       return found.length;
     },
+    slow(ms) {
+      delayMs = ms;
+    },
     heal() {
       mode = 'open';
+      delayMs = 0;
       for (const pair of pairs) hush(pair, false);
     },
     cutAfter(decides) {

@@ -13,6 +13,7 @@ applyTheme();
 queryClient.getQueryCache().subscribe(({ type, query }) => {
   const { error } = query.state;
   if (type !== 'updated' || !isRefusedWith(error, 401) || query.queryKey[0] === 'operator') return;
+  queryClient.removeQueries({ queryKey: ['getAccount'] });
   const { pathname, href } = router.state.location;
   if (pathname !== '/login') router.navigate({ to: '/login', search: { next: href } as never });
 });

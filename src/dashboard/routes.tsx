@@ -95,6 +95,9 @@ export const router = createRouter({
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultPendingComponent: SkeletonRows,
+  // A page that breaks is told inside the frame; everything else can still be reached.
+  defaultErrorComponent: ({ error, reset }) => <ErrorState error={error as Error} onRetry={reset} />,
+  defaultNotFoundComponent: NotFound,
   // Plain texts both ways: an address is for people too, and `?status=429` should read like that.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {

@@ -4,7 +4,7 @@ import type { Provider } from '../contract/providers.ts';
 
 export const COMPANY = 'Northwind Robotics';
 
-export interface DemoTeam {
+interface DemoTeam {
   name: string;
   slug: string;
   costCenter: string;
@@ -34,7 +34,7 @@ const DEVELOPERS = ['grace', 'hiro', 'ines', 'jonas', 'kwame', 'lucia', 'mina'] 
 const ANALYSTS = ['nadia', 'oscar', 'priya'] as const;
 const WRITERS = ['quinn', 'rosa', 'sven'] as const;
 
-export interface ModelChoice {
+interface ModelChoice {
   share: number;
   provider: Provider;
   /** As the caller names it. */
@@ -44,7 +44,7 @@ export interface ModelChoice {
   embeds?: boolean;
 }
 
-export interface Size {
+interface Size {
   median: number;
   spread: number;
 }
@@ -154,7 +154,7 @@ const DOC_SUMMARIES: Workload = {
   service: 'doc-summaries',
   team: 'data-science',
   share: 8,
-  liveShare: 8,
+  liveShare: 5,
   rhythm: 'office',
   models: [
     { share: 4, provider: 'prov_c', model: 'gemini-3.1-pro-preview' },
@@ -176,7 +176,7 @@ export const RESEARCH_CRAWLER: Workload = {
   service: 'market-research',
   team: 'data-science',
   share: 6,
-  liveShare: 3,
+  liveShare: 2,
   rhythm: 'always',
   models: [{ share: 1, provider: 'prov_b', model: 'claude-opus-4-8' }],
   input: { median: 16_500, spread: 0.3 },
@@ -264,7 +264,7 @@ export const LEGACY_IMPORTER: Workload = {
 };
 
 /** A model nobody has put a price to yet. */
-export const UNPRICED_TRIAL: Workload = {
+const UNPRICED_TRIAL: Workload = {
   ...PLAIN,
   service: 'model-trials',
   team: 'platform',

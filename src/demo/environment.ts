@@ -2,7 +2,7 @@ import { PROVIDERS } from '../contract/providers.ts';
 import type { Simulator } from '../simulator/index.ts';
 import type { LocalServices } from './local-services.ts';
 
-export const DEFAULT_DATA_DIR = './data/demo';
+const DEFAULT_DATA_DIR = './data/demo';
 /** Short, so that a delivery that fails has failed for good before anybody looks. */
 const RETRY_SCHEDULE = '0,1,3';
 

@@ -11,7 +11,7 @@ import { type Config, readConfig } from '../server/config.ts';
 import { type Database, openDatabase } from '../server/store/database.ts';
 import { readMigrations } from '../server/store/migrations.ts';
 import { startSimulator } from '../simulator/index.ts';
-import { type Askers, askingAs, granted, openAskers } from './asking.ts';
+import { type Askers, askingAs, openAskers } from './asking.ts';
 import { makeChance } from './chance.ts';
 import { WORKLOADS } from './company.ts';
 import { demoEnvironment } from './environment.ts';
@@ -58,14 +58,20 @@ export async function runDemo(env: NodeJS.ProcessEnv, args: readonly string[]): 
   } catch (error) {
     // Whatever a stop in the middle of the story has thrown is no fault of anybody.
     if (stopping.signal.aborted) return 0;
-    const { message } = error as Error;
-    const hint = error instanceof Refused ? '' : ' (npm run demo -- --fresh starts over)';
-    process.stderr.write(`demo: ${message}${hint}\n`);
+    process.stderr.write(`demo: ${(error as Error).message}${hintOf(error)}\n`);
     return 1;
   } finally {
     // In the opposite order of the start: calls first, the database they are written to last.
     for (const stop of stops.reverse()) await stop();
   }
+}
+
+function hintOf(error: unknown): string {
+  if (error instanceof Refused) return '';
+  const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+  return isTaken
+    ? '; set GATEWAY_PORT and GATEWAY_PROXY_PORT to other ports'
+    : ' (npm run demo -- --fresh starts over)';
 }
 
 async function run(
@@ -123,7 +129,7 @@ async function run(
     signal,
   };
   const isNew = !house.state.told;
-  const state = isNew ? await tellStory(parts, house.state) : await goOn(askers, local, house.state);
+  const state = isNew ? await tellStory(parts, house.state) : await goOn(askers, local, house.state, say);
   await writeState(dataDir, state);
   const { callsPerSecond } = options;
   const chance = makeChance(state.seed ^ Date.now());
@@ -131,7 +137,7 @@ async function run(
   stops.push(() => traffic.stop());
   say(isNew ? 'the story is told' : 'going on with the story of the last run');
   process.stdout.write(describeDemo(state, { apiUrl, proxyUrl, dataDir, program: CLIENT, callsPerSecond }));
-  if (isNew) stops.push(indexThePast({ database, log }, signal));
+  if (isNew) stops.push(indexThePast(parts, signal));
   await untilStopped(signal);
 }
 
@@ -189,19 +195,29 @@ async function startOver(dataDir: string, databaseUrl: string): Promise<void> {
   for (const folder of OWN_FOLDERS) await rm(join(dataDir, folder), { recursive: true, force: true });
 }
 
-async function goOn(askers: Askers, local: LocalServices, state: DemoState): Promise<DemoState> {
+async function goOn(
+  askers: Askers,
+  local: LocalServices,
+  state: DemoState,
+  say: (line: string) => void,
+): Promise<DemoState> {
   const { email, password } = state;
   const answer = await askers.anyone.call('login', { body: { email, password } });
-  // Somebody tried out how a password is changed: the addresses stay as they are, the tour goes on.
-  if (!answer.ok) return state;
-  await moveReceivers(askingAs(askers, granted('the login', answer).token), local);
+  // Somebody tried out how a password is changed or an account is closed: what is left of the tour goes on.
+  if (answer.ok) await moveReceivers(askingAs(askers, answer.data.token), local);
+  else say('the log-in below is no longer good; npm run demo -- --fresh starts over');
   return state;
 }
 
 /** Takes a while and only the public index needs it, so it happens beside everything else. */
-function indexThePast(clock: { database: Database; log: Logger }, signal: AbortSignal): Stop {
-  const building = buildPastCostIndex(clock, Date.now(), signal).catch((error: Error) =>
-    clock.log.warn({ err: error }, 'the past of the public index is not whole'),
+function indexThePast(
+  { askers, database, log }: { askers: Askers; database: Database; log: Logger },
+  signal: AbortSignal,
+): Stop {
+  const building = buildPastCostIndex({ database, log }, askers.operator, Date.now(), signal).catch(
+    (error: Error) => {
+      if (!signal.aborted) log.warn({ err: error }, 'the past of the public index is not whole');
+    },
   );
   return () => building;
 }

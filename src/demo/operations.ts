@@ -31,13 +31,22 @@ export async function detectEarlierAnomaly(clock: JobClock, hourMs: number): Pro
   await detectAnomalies(jobPartsAt(clock, hourMs + 59 * MINUTE_MS))({});
 }
 
-/** Every night of the month closes the public index of the day before. */
-export async function buildPastCostIndex(clock: JobClock, nowMs: number, signal: AbortSignal): Promise<void> {
+/**
+ * Every night of the month closes the public index of the day before. Today and yesterday have been built by the
+ * gateway itself; what the last of these nights leaves open, its next build closes.
+ */
+export async function buildPastCostIndex(
+  clock: JobClock,
+  operator: Asking,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   const today = Math.floor(nowMs / DAY_MS) * DAY_MS;
-  for (let day = today - (HISTORY_DAYS - 1) * DAY_MS; day < today; day += DAY_MS) {
+  for (let day = today - (HISTORY_DAYS - 1) * DAY_MS; day < today - DAY_MS; day += DAY_MS) {
     if (signal.aborted) return;
     await buildCostIndex(jobPartsAt(clock, day + CLOSING_MS))({});
   }
+  await runJobs(operator, ['build_cost_index'], signal);
 }
 
 /** Runs jobs as an operator does, all at once, and waits until they are done. */

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-const DEFAULT_REQUESTS = 25_000;
+const DEFAULT_REQUESTS = 20_000;
 const MIN_REQUESTS = 1_000;
 const MAX_REQUESTS = 500_000;
 const DEFAULT_CALLS_PER_SECOND = 3;

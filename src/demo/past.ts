@@ -26,6 +26,16 @@ export async function moveOpening(db: Db, tenantIds: readonly string[], at: Date
   await moveAudit(db, tenantIds, at);
 }
 
+/**
+ * All of them share their figures with the public index, and have for as long as they are here. One by one, at
+ * the first of them the index of yesterday would be closed without the others, and before their month is told
+ * it would be closed empty.
+ */
+export async function shareFigures(db: Db, tenantIds: readonly string[]): Promise<void> {
+  await db.query(sql`
+    update tenants set data_share_enabled = true where tenant_id = any (${tenantIds}::uuid[])`);
+}
+
 /** All of it so far, or what was done to some things; what came later stays later. */
 async function moveAudit(
   db: Db,

@@ -19,7 +19,14 @@ import {
 import { reconcileInvoices } from './invoices.ts';
 import type { LocalServices } from './local-services.ts';
 import { detectEarlierAnomaly, operate, runJobs } from './operations.ts';
-import { moveAlerts, moveControls, moveKillSwitch, moveModelChanges, moveOpening } from './past.ts';
+import {
+  moveAlerts,
+  moveControls,
+  moveKillSwitch,
+  moveModelChanges,
+  moveOpening,
+  shareFigures,
+} from './past.ts';
 import { recordPast } from './recording.ts';
 import type { DemoState } from './state.ts';
 import { openCompany, openNeighbours, openReceivers, type Tenant } from './tenants.ts';
@@ -51,18 +58,13 @@ export async function tellStory(parts: StoryParts, state: DemoState): Promise<De
   const nowMs = Date.now();
   say('signing up, as of forty days ago');
   const [company, neighbours] = await Promise.all([openCompany(askers, WORKLOADS), openNeighbours(askers)]);
-  const tenants = [company, ...neighbours];
+  const tenantIds = [company, ...neighbours].map((tenant) => tenant.tenantId);
   const opened = new Date(nowMs - OPENED_DAYS_AGO * DAY_MS);
-  await database.asSystem((db) =>
-    moveOpening(
-      db,
-      tenants.map(({ tenantId }) => tenantId),
-      opened,
-    ),
-  );
+  await database.asSystem((db) => moveOpening(db, tenantIds, opened));
   signal.throwIfAborted();
   say(`writing ${state.requests.toLocaleString('en-US')} calls of ${HISTORY_DAYS} days (seed ${state.seed})`);
   await recordMonth(parts, state, company, neighbours, nowMs);
+  await database.asSystem((db) => shareFigures(db, tenantIds));
   say('looking back: anomalies, budgets, quotas, savings, prices, invoices');
   await lookBack(parts, company, nowMs);
   signal.throwIfAborted();

@@ -81,7 +81,6 @@ async function signUp(askers: Askers, name: string, email: string) {
     granted('a provider key', await asking.call('storeProviderKey', { body: stored }));
   };
   await Promise.all(PROVIDERS.map(store));
-  granted('sharing', await asking.call('setDataShare', { body: { enabled: true } }));
   return { name, tenantId, email, password, token, asking };
 }
 

@@ -7,7 +7,7 @@ import type { DemoKeys } from './state.ts';
 
 const MAX_IN_FLIGHT = 16;
 /** Live calls are small, so that an hour of them does not outweigh the month before. */
-const LIVE_SIZE = 0.12;
+const LIVE_SIZE = 0.06;
 const MAX_TOKENS = 1_500;
 const ERROR_RATE = 0.03;
 const REPEAT_RATE = 0.05;

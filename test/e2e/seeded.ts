@@ -75,29 +75,7 @@ function traffic(
         300 * size * (0.3 + random()) * scale * (1 + (HISTORY_DAYS - day) / 80),
       );
       const fresh = tokensInput - cached;
-      const lines = [
-        {
-          bucket: 'input',
-          quantity: fresh,
-          unit: 'tokens',
-          rate_usd: String(inputRate / 1e6),
-          cost: fresh * inputRate,
-        },
-        {
-          bucket: 'cached_read',
-          quantity: cached,
-          unit: 'tokens',
-          rate_usd: String(inputRate / 1e7),
-          cost: (cached * inputRate) / 10,
-        },
-        {
-          bucket: 'output',
-          quantity: tokensOutput,
-          unit: 'tokens',
-          rate_usd: String(outputRate / 1e6),
-          cost: tokensOutput * outputRate,
-        },
-      ];
+      const cost = fresh * inputRate + (cached * inputRate) / 10 + tokensOutput * outputRate;
       const failed = random() < 0.03;
       const team = pick(teams);
       const at = Date.now() - day * DAY_MS - Math.floor(random() * 20 * 3_600_000) - 120_000;
@@ -109,10 +87,7 @@ function traffic(
         model_family: family,
         tokens_input: tokensInput,
         tokens_output: failed ? 0 : tokensOutput,
-        cost_microdollars: failed ? 0 : Math.round(lines.reduce((sum, { cost }) => sum + cost, 0)),
-        cost_breakdown: failed
-          ? []
-          : (lines.map(({ cost, ...line }) => ({ ...line, cost_usd: (cost / 1e6).toFixed(9) })) as never),
+        cost_microdollars: failed ? 0 : Math.round(cost),
         usage: { input: fresh, cached_read: cached, output: tokensOutput } as never,
         status_code: failed ? pick([429, 500, 503]) : 200,
         stream: random() < 0.6,

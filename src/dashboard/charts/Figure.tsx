@@ -33,37 +33,7 @@ export function Figure({
   return (
     <figure className="flex flex-col gap-2 p-4">
       {asTable ? (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reachable
-        <section tabIndex={0} aria-label={`${label}, as a table`} className="max-h-72 overflow-auto">
-          <table className="w-full text-[13px]">
-            <thead>
-              <tr>
-                <th scope="col" className="py-1 pr-4 text-left font-medium text-muted">
-                  Time
-                </th>
-                {series.map((one) => (
-                  <th key={one.label} scope="col" className="numeric py-1 pl-4 font-medium text-muted">
-                    {one.label}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {Array.from({ length: count }, (_, at) => count - 1 - at).map((at) => (
-                <tr key={at} className="border-t border-line">
-                  <th scope="row" className="py-1 pr-4 text-left font-normal whitespace-nowrap">
-                    {rowLabel(at)}
-                  </th>
-                  {series.map((one) => (
-                    <td key={one.label} className="numeric py-1 pl-4">
-                      {show(one.values[at])}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <FigureTable label={label} series={series} count={count} rowLabel={rowLabel} show={show} />
       ) : (
         <div role="img" aria-label={label}>
           {children}
@@ -89,5 +59,53 @@ export function Figure({
         </Button>
       </figcaption>
     </figure>
+  );
+}
+
+function FigureTable({
+  label,
+  series,
+  count,
+  rowLabel,
+  show,
+}: {
+  label: string;
+  series: readonly Series[];
+  count: number;
+  rowLabel: (at: number) => string;
+  show: (value: number | null | undefined) => string;
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reachable
+    <section tabIndex={0} aria-label={`${label}, as a table`} className="max-h-72 overflow-auto">
+      <table className="w-full text-[13px]">
+        <thead>
+          <tr>
+            <th scope="col" className="py-1 pr-4 text-left font-medium text-muted">
+              Time
+            </th>
+            {series.map((one) => (
+              <th key={one.label} scope="col" className="numeric py-1 pl-4 font-medium text-muted">
+                {one.label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {Array.from({ length: count }, (_, at) => count - 1 - at).map((at) => (
+            <tr key={at} className="border-t border-line">
+              <th scope="row" className="py-1 pr-4 text-left font-normal whitespace-nowrap">
+                {rowLabel(at)}
+              </th>
+              {series.map((one) => (
+                <td key={one.label} className="numeric py-1 pl-4">
+                  {show(one.values[at])}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }

@@ -9,6 +9,7 @@ import { Card } from '../ui/Card.tsx';
 import { Dialog, DialogActions } from '../ui/Dialog.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
 import { Field, formTexts, Select } from '../ui/Field.tsx';
+import { FilterSelect, FilterText } from '../ui/Filter.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { Pager } from '../ui/Pager.tsx';
 import { type Column, Table } from '../ui/Table.tsx';
@@ -27,31 +28,21 @@ const RATES = [
   ['pricing_cache_write_1h_per_mtok', 'Cache write, 1 hour'],
 ] as const;
 
+const PROVIDER_NAMES = PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }));
+
 function rate(value: number | undefined): string {
   return value === undefined ? '–' : `$${value}`;
 }
 
-export function OperatorModels() {
-  const [editing, setEditing] = useState<Model | 'new' | null>(null);
-  const [{ q, provider, status }, set] = useUrlState();
-  const { limit, offset } = usePaging();
-  const models = useOperator('listOperatorModels', {
-    query: {
-      ...(q && { search: q }),
-      ...(provider && { provider: provider as Provider }),
-      ...(status && { status: status as ModelStatus }),
-      limit,
-      offset,
-    },
-  });
-  const columns: Column<Model>[] = [
+function modelColumns(onEdit: (model: Model) => void): Column<Model>[] {
+  return [
     {
       head: 'Model',
       cell: (row) => (
         <button
           type="button"
           className="text-left font-medium text-accent underline-offset-2 hover:underline"
-          onClick={() => setEditing(row)}
+          onClick={() => onEdit(row)}
         >
           {row.model_id}
         </button>
@@ -88,42 +79,30 @@ export function OperatorModels() {
         ),
     },
   ];
-  const choose = (patch: Record<string, string>) => set({ ...patch, page: undefined });
+}
+
+export function OperatorModels() {
+  const [editing, setEditing] = useState<Model | 'new' | null>(null);
+  const [{ q, provider, status }] = useUrlState();
+  const { limit, offset } = usePaging();
+  const models = useOperator('listOperatorModels', {
+    query: {
+      ...(q && { search: q }),
+      ...(provider && { provider: provider as Provider }),
+      ...(status && { status: status as ModelStatus }),
+      limit,
+      offset,
+    },
+  });
+  const columns = modelColumns(setEditing);
   return (
     <Card
       title="Models"
       actions={
         <>
-          <Field
-            bare
-            label="Find a model"
-            type="search"
-            placeholder="Find a model"
-            className="w-40"
-            key={q}
-            defaultValue={q}
-            onKeyDown={(event) => event.key === 'Enter' && choose({ q: event.currentTarget.value })}
-          />
-          <Select
-            bare
-            label="Provider"
-            value={provider ?? ''}
-            choices={[
-              { value: '', label: 'All providers' },
-              ...PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] })),
-            ]}
-            onChange={({ target }) => choose({ provider: target.value })}
-          />
-          <Select
-            bare
-            label="Status"
-            value={status ?? ''}
-            choices={[
-              { value: '', label: 'Any status' },
-              ...MODEL_STATUSES.map((value) => ({ value, label: value })),
-            ]}
-            onChange={({ target }) => choose({ status: target.value })}
-          />
+          <FilterText label="Find a model" name="q" />
+          <FilterSelect label="Provider" name="provider" any="All providers" choices={PROVIDER_NAMES} />
+          <FilterSelect label="Status" name="status" any="Any status" choices={MODEL_STATUSES} />
           <Button small look="primary" onClick={() => setEditing('new')}>
             Add model
           </Button>
@@ -188,13 +167,7 @@ function ModelDialog({ model, onClose }: { model: Model | null; onClose: () => v
         }}
       >
         {!model && <Field label="Model id" name="model_id" required autoFocus />}
-        {!model && (
-          <Select
-            label="Provider"
-            name="provider"
-            choices={PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))}
-          />
-        )}
+        {!model && <Select label="Provider" name="provider" choices={PROVIDER_NAMES} />}
         <Field label="Family" name="model_family" defaultValue={model?.model_family} />
         <Select
           label="Status"
@@ -209,17 +182,7 @@ function ModelDialog({ model, onClose }: { model: Model | null; onClose: () => v
           min="1"
           defaultValue={model?.context_window ?? ''}
         />
-        {RATES.map(([name, label]) => (
-          <Field
-            key={name}
-            label={label}
-            name={name}
-            type="number"
-            min="0"
-            step="0.000001"
-            defaultValue={model?.[name]}
-          />
-        ))}
+        <RateFields model={model} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={create.isPending || update.isPending}>
@@ -229,4 +192,18 @@ function ModelDialog({ model, onClose }: { model: Model | null; onClose: () => v
       </form>
     </Dialog>
   );
+}
+
+function RateFields({ model }: { model: Model | null }) {
+  return RATES.map(([name, label]) => (
+    <Field
+      key={name}
+      label={label}
+      name={name}
+      type="number"
+      min="0"
+      step="0.000001"
+      defaultValue={model?.[name]}
+    />
+  ));
 }

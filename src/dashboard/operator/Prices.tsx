@@ -1,3 +1,4 @@
+import { useState } from 'react';
 import { PROVIDER_LABELS } from '../../contract/providers.ts';
 import type { RowOf } from '../api.ts';
 import { formatCount } from '../numbers.ts';
@@ -8,6 +9,7 @@ import { EmptyState } from '../ui/EmptyState.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { type Column, Table } from '../ui/Table.tsx';
 import { Age, Time } from '../ui/Time.tsx';
+import { AnnounceDialog } from './AnnounceDialog.tsx';
 import { useOperator, useOperatorAction } from './client.tsx';
 
 type Candidate = RowOf<'listPricingCandidates'>;
@@ -130,9 +132,16 @@ function Sources() {
 }
 
 function Announced() {
+  const [announcing, setAnnouncing] = useState(false);
   const changes = useOperator('listAnnouncedPriceChanges');
+  const announce = (
+    <Button small onClick={() => setAnnouncing(true)}>
+      Announce a change
+    </Button>
+  );
   return (
-    <Card title="Announced price changes">
+    <Card title="Announced price changes" actions={announce}>
+      {announcing && <AnnounceDialog onClose={() => setAnnouncing(false)} />}
       <Loaded query={changes}>
         {({ data }) => (
           <Table

@@ -8,6 +8,7 @@ import { Button } from '../ui/Button.tsx';
 import { Card, Facts } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
 import { Field, formTexts, Select } from '../ui/Field.tsx';
+import { FilterSelect, FilterText } from '../ui/Filter.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { Money } from '../ui/Money.tsx';
 import { Pager } from '../ui/Pager.tsx';
@@ -61,28 +62,8 @@ export function OperatorTenants() {
         title="Tenants"
         actions={
           <>
-            <Field
-              bare
-              label="Find a tenant"
-              type="search"
-              placeholder="Name, e-mail or id"
-              className="w-48"
-              key={q}
-              defaultValue={q}
-              onKeyDown={(event) =>
-                event.key === 'Enter' && set({ q: event.currentTarget.value, page: undefined })
-              }
-            />
-            <Select
-              bare
-              label="Status"
-              value={status ?? ''}
-              choices={[
-                { value: '', label: 'Any status' },
-                ...TENANT_STATUSES.map((value) => ({ value, label: value })),
-              ]}
-              onChange={({ target }) => set({ status: target.value, page: undefined })}
-            />
+            <FilterText label="Find a tenant" name="q" placeholder="Name, e-mail or id" className="w-48" />
+            <FilterSelect label="Status" name="status" any="Any status" choices={TENANT_STATUSES} />
           </>
         }
       >

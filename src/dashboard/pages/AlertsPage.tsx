@@ -4,7 +4,7 @@ import { SeverityBadge } from '../ui/Badge.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Card } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
-import { Select } from '../ui/Field.tsx';
+import { FilterSelect } from '../ui/Filter.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { Page } from '../ui/Page.tsx';
 import { Pager } from '../ui/Pager.tsx';
@@ -23,7 +23,7 @@ const TYPES: Record<Alert['alert_type'], string> = {
 };
 
 export function AlertsPage() {
-  const [{ tab, severity, type }, set] = useUrlState();
+  const [{ tab, severity, type }] = useUrlState();
   const { limit, offset } = usePaging();
   const query = {
     ...(tab !== 'all' && { acknowledged: false }),
@@ -47,32 +47,18 @@ export function AlertsPage() {
         .filter(Boolean)
         .join(' '),
   });
-  const choose = (patch: Record<string, string>) => set({ ...patch, page: undefined });
   return (
     <Page
       title="Alerts"
       note="Budgets, anomalies, price and model changes. Mail, chat and webhooks carry them too."
       actions={
         <>
-          <Select
-            bare
-            label="Severity"
-            value={severity ?? ''}
-            choices={[
-              { value: '', label: 'Any severity' },
-              ...SEVERITIES.map((value) => ({ value, label: value })),
-            ]}
-            onChange={({ target }) => choose({ severity: target.value })}
-          />
-          <Select
-            bare
+          <FilterSelect label="Severity" name="severity" any="Any severity" choices={SEVERITIES} />
+          <FilterSelect
             label="Type"
-            value={type ?? ''}
-            choices={[
-              { value: '', label: 'Any type' },
-              ...Object.entries(TYPES).map(([value, label]) => ({ value, label })),
-            ]}
-            onChange={({ target }) => choose({ type: target.value })}
+            name="type"
+            any="Any type"
+            choices={Object.entries(TYPES).map(([value, label]) => ({ value, label }))}
           />
           <Button busy={test.isPending} onClick={() => test.mutate({})}>
             Send a test

@@ -4,7 +4,7 @@ import { Badge } from '../ui/Badge.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Card } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
-import { Field, Select } from '../ui/Field.tsx';
+import { FilterSelect, FilterText } from '../ui/Filter.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { Page } from '../ui/Page.tsx';
 import { Pager } from '../ui/Pager.tsx';
@@ -20,7 +20,7 @@ const ACTORS = ['user', 'operator', 'system'];
 
 export function AuditPage() {
   const { from, to } = useRange();
-  const [{ actor, action }, set] = useUrlState();
+  const [{ actor, action }] = useUrlState();
   const { limit, offset } = usePaging();
   const filters = { from, to, ...(actor && { actor_type: actor }), ...(action && { action }) };
   const entries = useApi(
@@ -44,25 +44,13 @@ export function AuditPage() {
       note="Who did what, when and from where. Written in the same transaction as the change itself."
       actions={
         <>
-          <Field
-            bare
+          <FilterText
             label="Action"
+            name="action"
             placeholder="Action, e.g. api_key.created"
             className="w-56"
-            key={action}
-            defaultValue={action}
-            onBlur={({ target }) => set({ action: target.value, page: undefined })}
-            onKeyDown={(event) =>
-              event.key === 'Enter' && set({ action: event.currentTarget.value, page: undefined })
-            }
           />
-          <Select
-            bare
-            label="Actor"
-            value={actor ?? ''}
-            choices={[{ value: '', label: 'Any actor' }, ...ACTORS.map((value) => ({ value, label: value }))]}
-            onChange={({ target }) => set({ actor: target.value, page: undefined })}
-          />
+          <FilterSelect label="Actor" name="actor" any="Any actor" choices={ACTORS} />
           <RangePicker />
           <Button busy={busy} onClick={save}>
             Download CSV

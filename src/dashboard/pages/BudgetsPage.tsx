@@ -49,19 +49,13 @@ export function BudgetsPage() {
   );
 }
 
-function BudgetTable({
-  rows,
-  onEdit,
-}: {
-  rows: readonly Budget[];
-  onEdit: (budget: Budget | 'new') => void;
-}) {
+function useBudgetColumns(onEdit: (budget: Budget) => void): Column<Budget>[] {
   const teamNames = useTeamNames();
   const remove = useAction('deleteBudget', {
     refreshes: ['listBudgets', 'listBudgetApprovals'],
     done: 'The budget is deleted.',
   });
-  const columns: Column<Budget>[] = [
+  return [
     {
       head: 'Scope',
       cell: (row) => (
@@ -121,6 +115,16 @@ function BudgetTable({
       ),
     },
   ];
+}
+
+function BudgetTable({
+  rows,
+  onEdit,
+}: {
+  rows: readonly Budget[];
+  onEdit: (budget: Budget | 'new') => void;
+}) {
+  const columns = useBudgetColumns(onEdit);
   return (
     <Table
       label="Budgets"

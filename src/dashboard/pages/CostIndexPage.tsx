@@ -8,6 +8,7 @@ import { formatCompact, formatMoney, microdollarsOf } from '../numbers.ts';
 import { Card } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
 import { Select } from '../ui/Field.tsx';
+import { FilterSelect } from '../ui/Filter.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { Money } from '../ui/Money.tsx';
 import { Page } from '../ui/Page.tsx';
@@ -48,15 +49,11 @@ export function CostIndexPage() {
           note={`What a request costs in practice, by model and day, over the accounts that chose to share. A day is shown only where at least ${MIN_INDEX_TENANTS} of them used the model.`}
           actions={
             <>
-              <Select
-                bare
+              <FilterSelect
                 label="Provider"
-                value={provider ?? ''}
-                choices={[
-                  { value: '', label: 'All providers' },
-                  ...PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] })),
-                ]}
-                onChange={({ target }) => set({ provider: target.value })}
+                name="provider"
+                any="All providers"
+                choices={PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))}
               />
               <Select
                 bare

@@ -32,12 +32,10 @@ export function KeysPage() {
   );
 }
 
-function ApiKeys() {
-  const [creating, setCreating] = useState(false);
-  const keys = useApi('listApiKeys');
+function useApiKeyColumns(): Column<ApiKey>[] {
   const teamNames = useTeamNames();
   const revoke = useAction('revokeApiKey', { refreshes: ['listApiKeys'], done: 'The key is revoked.' });
-  const columns: Column<ApiKey>[] = [
+  return [
     { head: 'Name', cell: (key) => <span className="font-medium">{key.name}</span> },
     { head: 'Key', cell: (key) => <code className="font-mono">{key.key_prefix}…</code> },
     {
@@ -79,6 +77,12 @@ function ApiKeys() {
         ),
     },
   ];
+}
+
+function ApiKeys() {
+  const [creating, setCreating] = useState(false);
+  const keys = useApi('listApiKeys');
+  const columns = useApiKeyColumns();
   return (
     <Card
       title="Gateway keys"
@@ -179,14 +183,12 @@ function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () => void
   );
 }
 
-function ProviderKeys() {
-  const [storing, setStoring] = useState(false);
-  const keys = useApi('listProviderKeys');
+function useProviderKeyColumns(): Column<ProviderKey>[] {
   const revoke = useAction('revokeProviderKey', {
     refreshes: ['listProviderKeys'],
     done: 'The provider key is removed.',
   });
-  const columns: Column<ProviderKey>[] = [
+  return [
     {
       head: 'Provider',
       cell: (key) => (
@@ -217,6 +219,12 @@ function ProviderKeys() {
       ),
     },
   ];
+}
+
+function ProviderKeys() {
+  const [storing, setStoring] = useState(false);
+  const keys = useApi('listProviderKeys');
+  const columns = useProviderKeyColumns();
   return (
     <Card
       title="Provider keys"

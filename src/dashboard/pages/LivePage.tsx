@@ -7,7 +7,8 @@ import { Badge, SeverityBadge, StatusBadge, type Tone } from '../ui/Badge.tsx';
 import { Button, ButtonLink } from '../ui/Button.tsx';
 import { Card } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
-import { Checkbox, Field, Select } from '../ui/Field.tsx';
+import { Checkbox } from '../ui/Field.tsx';
+import { FilterSelect, FilterText } from '../ui/Filter.tsx';
 import { Money } from '../ui/Money.tsx';
 import { Page } from '../ui/Page.tsx';
 import { Time } from '../ui/Time.tsx';
@@ -21,7 +22,7 @@ const STATES: Record<TailState, { tone: Tone; text: string }> = {
 };
 
 export function LivePage() {
-  const [state, set] = useUrlState();
+  const [state] = useUrlState();
   const [paused, setPaused] = useState(false);
   const filter: Record<string, string> = {};
   for (const name of ['team', 'service', 'model'] as const) if (state[name]) filter[name] = state[name];
@@ -41,7 +42,7 @@ export function LivePage() {
         </>
       }
     >
-      <Filters state={state} set={set} />
+      <Filters />
       <Card>
         {events.length === 0 ? (
           <EmptyState
@@ -58,41 +59,24 @@ export function LivePage() {
   );
 }
 
-function Filters({
-  state,
-  set,
-}: {
-  state: Record<string, string | undefined>;
-  set: (patch: Record<string, string | undefined>) => void;
-}) {
+function Filters() {
+  const [state, set] = useUrlState();
   const teams = useApi('listTeams');
-  const onEnter = (name: string) => ({
-    defaultValue: state[name],
-    onBlur: (event: { target: { value: string } }) => set({ [name]: event.target.value }),
-    onKeyDown: (event: { key: string; currentTarget: { value: string } }) =>
-      event.key === 'Enter' && set({ [name]: event.currentTarget.value }),
-  });
   return (
     <search className="flex flex-wrap items-center gap-2">
-      <Select
-        bare
+      <FilterSelect
         label="Team"
-        value={state.team ?? ''}
-        choices={[
-          { value: '', label: 'All teams' },
-          ...(teams.data ?? []).map(({ name }) => ({ value: name, label: name })),
-        ]}
-        onChange={({ target }) => set({ team: target.value })}
+        name="team"
+        any="All teams"
+        choices={(teams.data ?? []).map(({ name }) => name)}
       />
-      <Field bare label="Service" placeholder="Service" className="w-36" {...onEnter('service')} />
-      <Field bare label="Model" placeholder="Model" className="w-40" {...onEnter('model')} />
-      <Field
-        bare
+      <FilterText label="Service" name="service" className="w-36" />
+      <FilterText label="Model" name="model" />
+      <FilterText
         label="At least so many US dollars"
+        name="min_usd"
         placeholder="Min. US$"
-        inputMode="decimal"
         className="w-24"
-        {...onEnter('min_usd')}
       />
       <Checkbox
         label="Show alerts"
@@ -126,12 +110,12 @@ function RequestLine({ event }: { event: TailedRequest }) {
     <Link
       to="/requests/$id"
       params={{ id: event.id }}
-      className="grid grid-cols-[auto_1fr_auto] items-center gap-x-4 md:grid-cols-[5.5rem_3.5rem_minmax(8rem,1fr)_minmax(6rem,1.2fr)_8rem_5rem_7rem]"
+      className="grid grid-cols-[auto_auto_1fr_auto] items-center gap-x-3 md:gap-x-4 md:grid-cols-[5.5rem_3.5rem_minmax(8rem,1fr)_minmax(6rem,1.2fr)_8rem_5rem_7rem]"
     >
       <span className="text-muted">
         <Time at={event.created_at} shape="clock" />
       </span>
-      <span className="max-md:hidden">
+      <span>
         <StatusBadge status={event.status_code} />
       </span>
       <span className="truncate">{event.model_id ?? event.model_requested ?? 'no model'}</span>

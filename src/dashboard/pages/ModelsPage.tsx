@@ -4,7 +4,8 @@ import { formatCompact } from '../numbers.ts';
 import { Badge } from '../ui/Badge.tsx';
 import { Card } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
-import { Field, Select } from '../ui/Field.tsx';
+import { Field } from '../ui/Field.tsx';
+import { FilterSelect } from '../ui/Filter.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { Page } from '../ui/Page.tsx';
 import { type Column, Table } from '../ui/Table.tsx';
@@ -46,41 +47,42 @@ function rate(value: number | null): string {
   return value === null ? '–' : RATE.format(value);
 }
 
+const PRICE_COLUMNS: Column<Model>[] = [
+  {
+    head: 'Model',
+    cell: (row) => (
+      <>
+        <span className="font-medium">{row.model_id}</span>{' '}
+        {row.status !== 'active' && <Badge tone="warn">{row.status}</Badge>}
+      </>
+    ),
+  },
+  {
+    head: 'Provider',
+    from: 'md',
+    cell: (row) => <span className="text-muted">{PROVIDER_LABELS[row.provider]}</span>,
+  },
+  { head: 'Input', numeric: true, cell: (row) => rate(row.pricing_input_per_mtok) },
+  { head: 'Cached', from: 'sm', numeric: true, cell: (row) => rate(row.pricing_cached_per_mtok) },
+  { head: 'Cache write', from: 'lg', numeric: true, cell: (row) => rate(row.pricing_cache_write_per_mtok) },
+  { head: 'Output', numeric: true, cell: (row) => rate(row.pricing_output_per_mtok) },
+  {
+    head: 'Context',
+    from: 'md',
+    numeric: true,
+    cell: (row) => (row.context_window === null ? '–' : formatCompact(row.context_window)),
+  },
+  {
+    head: 'Price as of',
+    from: 'lg',
+    numeric: true,
+    cell: (row) => <Time at={row.pricing_updated_at} shape="longDay" />,
+  },
+];
+
 function Prices() {
   const [{ provider, q = '' }, set] = useUrlState();
   const models = useApi('listModels');
-  const columns: Column<Model>[] = [
-    {
-      head: 'Model',
-      cell: (row) => (
-        <>
-          <span className="font-medium">{row.model_id}</span>{' '}
-          {row.status !== 'active' && <Badge tone="warn">{row.status}</Badge>}
-        </>
-      ),
-    },
-    {
-      head: 'Provider',
-      from: 'md',
-      cell: (row) => <span className="text-muted">{PROVIDER_LABELS[row.provider]}</span>,
-    },
-    { head: 'Input', numeric: true, cell: (row) => rate(row.pricing_input_per_mtok) },
-    { head: 'Cached', from: 'sm', numeric: true, cell: (row) => rate(row.pricing_cached_per_mtok) },
-    { head: 'Cache write', from: 'lg', numeric: true, cell: (row) => rate(row.pricing_cache_write_per_mtok) },
-    { head: 'Output', numeric: true, cell: (row) => rate(row.pricing_output_per_mtok) },
-    {
-      head: 'Context',
-      from: 'md',
-      numeric: true,
-      cell: (row) => (row.context_window === null ? '–' : formatCompact(row.context_window)),
-    },
-    {
-      head: 'Price as of',
-      from: 'lg',
-      numeric: true,
-      cell: (row) => <Time at={row.pricing_updated_at} shape="longDay" />,
-    },
-  ];
   const matches = (row: Model) =>
     (!provider || row.provider === provider) && row.model_id.includes(q.toLowerCase());
   return (
@@ -97,15 +99,11 @@ function Prices() {
             value={q}
             onChange={({ target }) => set({ q: target.value })}
           />
-          <Select
-            bare
+          <FilterSelect
             label="Provider"
-            value={provider ?? ''}
-            choices={[
-              { value: '', label: 'All providers' },
-              ...PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] })),
-            ]}
-            onChange={({ target }) => set({ provider: target.value })}
+            name="provider"
+            any="All providers"
+            choices={PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))}
           />
         </>
       }
@@ -114,7 +112,7 @@ function Prices() {
         {(rows) => (
           <Table
             label="Models"
-            columns={columns}
+            columns={PRICE_COLUMNS}
             rows={rows.filter(matches)}
             rowKey={(row) => `${row.provider} ${row.model_id}`}
             empty={<EmptyState title="No model matches" />}

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Client } from '../../client/client.ts';
+import { OperatorAudit } from '../operator/Audit.tsx';
 import { askAs, OperatorClient, openOperatorClient } from '../operator/client.tsx';
 import { OperatorHealth } from '../operator/Health.tsx';
 import { OperatorModels } from '../operator/Models.tsx';
@@ -22,6 +23,7 @@ const TABS = [
   { id: 'models', label: 'Models' },
   { id: 'prices', label: 'Price changes' },
   { id: 'health', label: 'Health & jobs' },
+  { id: 'audit', label: 'Audit' },
 ] as const;
 
 const VIEWS: Record<(typeof TABS)[number]['id'], () => ReactNode> = {
@@ -30,6 +32,7 @@ const VIEWS: Record<(typeof TABS)[number]['id'], () => ReactNode> = {
   models: OperatorModels,
   prices: OperatorPrices,
   health: OperatorHealth,
+  audit: OperatorAudit,
 };
 
 /** The console of whoever runs the gateway. Not for tenants: it asks for the operator token each time. */

@@ -7,7 +7,7 @@ import { Badge, StatusBadge } from '../ui/Badge.tsx';
 import { Button, ButtonLink } from '../ui/Button.tsx';
 import { Card } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
-import { Field, Select } from '../ui/Field.tsx';
+import { FilterSelect, FilterText } from '../ui/Filter.tsx';
 import { Loaded } from '../ui/Loaded.tsx';
 import { Money } from '../ui/Money.tsx';
 import { Page } from '../ui/Page.tsx';
@@ -22,7 +22,7 @@ import { useTeamNames } from './budget-words.ts';
 type Row = RowOf<'listRequests'>;
 
 const REFRESH_MS = 5_000;
-const STATUSES = [200, 400, 401, 429, 451, 499, 500, 502, 503];
+const STATUSES = ['200', '400', '401', '429', '451', '499', '500', '502', '503'];
 
 /** What the address asks for, in the API's terms. */
 function useFilters() {
@@ -97,56 +97,30 @@ function CsvButton({ filters }: { filters: ReturnType<typeof useFilters> }) {
 function Filters() {
   const [state, set] = useUrlState();
   const teams = useApi('listTeams');
-  const apply = (patch: Record<string, string | undefined>) => set({ ...patch, page: undefined });
   const isFiltered = Boolean(state.model || state.team_id || state.service || state.status);
   return (
     <search className="flex flex-wrap items-center gap-2">
-      <Field
-        bare
-        label="Model"
-        placeholder="Model"
-        className="w-44"
-        key={`m${state.model}`}
-        defaultValue={state.model}
-        onBlur={({ target }) => apply({ model: target.value })}
-        onKeyDown={(event) => event.key === 'Enter' && apply({ model: event.currentTarget.value })}
-      />
-      <Field
-        bare
-        label="Service"
-        placeholder="Service"
-        className="w-40"
-        key={`s${state.service}`}
-        defaultValue={state.service}
-        onBlur={({ target }) => apply({ service: target.value })}
-        onKeyDown={(event) => event.key === 'Enter' && apply({ service: event.currentTarget.value })}
-      />
-      <Select
-        bare
+      <FilterText label="Model" name="model" className="w-44" />
+      <FilterText label="Service" name="service" />
+      <FilterSelect
         label="Team"
-        value={state.team_id ?? ''}
-        choices={[
-          { value: '', label: 'All teams' },
-          ...(teams.data ?? []).map(({ id, name }) => ({ value: id, label: name })),
-        ]}
-        onChange={({ target }) => apply({ team_id: target.value })}
+        name="team_id"
+        any="All teams"
+        choices={(teams.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
       />
-      <Select
-        bare
-        label="Status"
-        value={state.status ?? ''}
-        choices={[
-          { value: '', label: 'Any status' },
-          ...STATUSES.map((status) => ({ value: String(status), label: String(status) })),
-        ]}
-        onChange={({ target }) => apply({ status: target.value })}
-      />
+      <FilterSelect label="Status" name="status" any="Any status" choices={STATUSES} />
       {isFiltered && (
         <Button
           small
           look="quiet"
           onClick={() =>
-            apply({ model: undefined, team_id: undefined, service: undefined, status: undefined })
+            set({
+              model: undefined,
+              team_id: undefined,
+              service: undefined,
+              status: undefined,
+              page: undefined,
+            })
           }
         >
           Clear filters

@@ -1,4 +1,10 @@
-import { type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, useId } from 'react';
+import {
+  type ComponentProps,
+  type InputHTMLAttributes,
+  type ReactNode,
+  type SelectHTMLAttributes,
+  useId,
+} from 'react';
 
 interface FieldProps {
   label: string;
@@ -29,7 +35,7 @@ export function Field({
   bare = false,
   className,
   ...input
-}: FieldProps & InputHTMLAttributes<HTMLInputElement>) {
+}: FieldProps & ComponentProps<'input'>) {
   const id = useId();
   return (
     <Labelled id={id} label={label} hint={hint} bare={bare}>

@@ -49,7 +49,7 @@ export function Table<Row>({
               <th
                 key={column.head}
                 scope="col"
-                className={`px-4 py-2 font-medium text-muted ${classOf(column)}`}
+                className={`px-2.5 py-2 font-medium text-muted first:pl-4 last:pr-4 sm:px-4 ${classOf(column)}`}
               >
                 {column.hideHead ? <span className="sr-only">{column.head}</span> : column.head}
               </th>
@@ -63,7 +63,10 @@ export function Table<Row>({
               className={`border-b border-line last:border-0 hover:bg-sunken/60 ${rowClass?.(row) ?? ''}`}
             >
               {columns.map((column) => (
-                <td key={column.head} className={`px-4 py-2 align-middle ${classOf(column)}`}>
+                <td
+                  key={column.head}
+                  className={`px-2.5 py-2 align-middle first:pl-4 last:pr-4 sm:px-4 ${classOf(column)}`}
+                >
                   {column.cell(row)}
                 </td>
               ))}

@@ -23,6 +23,9 @@ const MEDIA_SAMPLE_CHARACTERS = 256;
 /** What one inline picture can cost on any of the providers. */
 const TOKENS_PER_MEDIA = 5_000;
 
+/** More than any model reads: the provider will refuse it, and counting on would only hold everybody else up. */
+const MAX_TOKENS = 3_000_000;
+
 const SIGN = 0;
 const LOWER = 1;
 const VOWEL = 2;
@@ -47,7 +50,7 @@ type Bytes = Uint8Array & { indexOf(value: number, from: number): number };
 export function tokensAtMost(body: Bytes): number {
   let tokens = 0;
   let index = 0;
-  while (index < body.length) {
+  while (index < body.length && tokens < MAX_TOKENS) {
     const byte = body[index]!;
     if (byte >= 0x80) {
       const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;

@@ -94,7 +94,7 @@ function estimate(parts: AdmissionParts, { request, facts, body }: Question): nu
     parts.snapshots.prices,
     request.provider,
     request.model_requested,
-    null,
+    parts.history.servedModel(request.provider, request.model_requested),
     admittedAtMs,
   );
   if (!found) return 0;

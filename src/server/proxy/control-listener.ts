@@ -1,18 +1,21 @@
 import type { Logger } from '../adapters/log.ts';
 import { type ControlConnection, openControlConnection } from '../store/control-changes.ts';
 import type { Recall } from '../store/leases.ts';
+import { within } from './patience.ts';
 import type { Snapshots } from './snapshot.ts';
 
 /** A change must be in force everywhere within a second, also when this connection died without a word. */
-const LOOK_EVERY_MS = 300;
-const LOOK_PATIENCE_MS = 300;
+const LOOK_EVERY_MS = 250;
+/** A connection that takes longer to answer is taken for dead; a store that is only slow is given more. */
+const MIN_PATIENCE_MS = 250;
+const MAX_PATIENCE_MS = 5_000;
 const RECONNECT_AFTER_MS = 200;
 const WINDOW_SECONDS = 5;
 const MAX_REMEMBERED = 10_000;
 
 /**
  * Hears what changed in the control state and has it read again. NOTIFY makes it immediate; looking every
- * 300 ms on the same connection makes it certain, and finds out a connection that only seems to be open. After
+ * moment on the same connection makes it certain, and finds out a connection that only seems to be open. After
  * any gap longer than the window everything is read again.
  */
 export class ControlListener {
@@ -27,6 +30,7 @@ export class ControlListener {
   #timer: NodeJS.Timeout | null = null;
   #dueMs = 0;
   #failedBefore = false;
+  #patienceMs = MIN_PATIENCE_MS;
   #looking: Promise<void> = Promise.resolve();
 
   constructor(parts: { url: string; snapshots: Snapshots; onRecall: (recall: Recall) => void; log: Logger }) {
@@ -63,7 +67,7 @@ export class ControlListener {
     try {
       this.#connection ??= await openControlConnection({
         url: this.#url,
-        patienceMs: LOOK_PATIENCE_MS,
+        patienceMs: MAX_PATIENCE_MS,
         onAnnouncement: () => this.#schedule(0),
         onRecall: this.#onRecall,
       });
@@ -75,6 +79,7 @@ export class ControlListener {
       // The first time at once, because the second is running; then no faster than the store can bear.
       const waitMs = this.#failedBefore ? RECONNECT_AFTER_MS : 0;
       this.#failedBefore = true;
+      this.#patienceMs = Math.min(2 * this.#patienceMs, MAX_PATIENCE_MS);
       this.#connection?.drop();
       this.#connection = null;
       this.#schedule(waitMs);
@@ -83,7 +88,12 @@ export class ControlListener {
 
   async #readChanges(connection: ControlConnection): Promise<void> {
     const startedMs = performance.now();
-    const rows = await connection.listRecentChanges(WINDOW_SECONDS);
+    const rows = await within(
+      connection.listRecentChanges(WINDOW_SECONDS),
+      this.#patienceMs,
+      'the control connection',
+    );
+    if (performance.now() - startedMs < MIN_PATIENCE_MS / 2) this.#patienceMs = MIN_PATIENCE_MS;
     const missed = startedMs - this.#lastLookMs > (WINDOW_SECONDS - 1) * 1000;
     const fresh = rows.filter((row) => !this.#seen.has(row.id));
     if (missed) await this.#snapshots.refreshAll();

@@ -146,7 +146,7 @@ async function passOn(parts: ProxyParts, passing: Passing): Promise<void> {
   passing.reservation?.settle(record.cost_microdollars);
   await writeDown(parts, record);
   if (record.cost_status === 'priced') {
-    parts.history.add(record.tenant_id, record.model_requested, record.tokens_output);
+    parts.history.add(record);
   }
   if (ended === 'complete') exchange.complete();
   else exchange.breakOff();

@@ -19,7 +19,8 @@ const SAFETY_SHARE = 0.1;
 const SILENCE_SHARE = 1.2;
 /** How long a short node waits for the others to give back what they do not use. */
 const RECALL_PATIENCE_MS = 2_000;
-const RECALL_LOOK_MS = 15;
+const MIN_RECALL_LOOK_MS = 15;
+const MAX_RECALL_LOOK_MS = 120;
 const RECALL_AGAIN_MS = 200;
 /** A database that says nothing for this long is away, as far as whoever waits is concerned. */
 const SILENT_DATABASE_MS = 3_000;
@@ -172,10 +173,12 @@ export class LeaseKeeper {
   async #serveWaiting(lease: Lease): Promise<void> {
     let patienceEndsMs: number | null = null;
     let recallAgainMs = 0;
+    let lookMs = MIN_RECALL_LOOK_MS;
     while (lease.waiting.length > 0) {
       const { standing, admitted } = await this.#ask(lease);
       if (admitted > 0) {
         patienceEndsMs = null;
+        lookMs = MIN_RECALL_LOOK_MS;
         continue;
       }
       const nowMs = performance.now();
@@ -191,7 +194,8 @@ export class LeaseKeeper {
         recallAgainMs = nowMs + RECALL_AGAIN_MS;
         await this.#recall(lease).catch((error: Error) => this.#complain(error));
       }
-      await new Promise((resolve) => setTimeout(resolve, RECALL_LOOK_MS));
+      await new Promise((resolve) => setTimeout(resolve, lookMs));
+      lookMs = Math.min(2 * lookMs, MAX_RECALL_LOOK_MS);
     }
     // Here, not after an await: whoever comes next must find either us at work or nobody.
     lease.asking = false;
@@ -288,22 +292,24 @@ export class LeaseKeeper {
   }
 
   #giveBack(lease: Lease, recallNumber: number | null): Promise<void> {
+    lease.setIdleAside();
     return lease.inTurn(() => this.#returnIdle(lease, recallNumber));
   }
 
-  /** Keeps what is in use. Taken off here first, so that nothing can draw on it while it is on its way. */
+  /** Keeps what is in use. */
   async #returnIdle(lease: Lease, recallNumber: number | null): Promise<void> {
+    lease.setIdleAside();
     const nothingInUse = lease.inUse === 0;
-    const idle = Math.max(0, lease.held - lease.inUse);
-    if (idle === 0 && recallNumber === null && !lease.uncertain) return;
-    lease.held -= idle;
+    const amount = lease.returning;
+    lease.returning = 0;
+    if (amount === 0 && recallNumber === null && !lease.uncertain) return;
     const commitsBefore = this.#commits;
     const wasUncertain = lease.uncertain;
     lease.uncertain = true;
     await this.#parts.database.asSystem((db) => {
       if (nothingInUse) return store.deleteLease(db, rowOf(lease));
       if (wasUncertain) return store.setLease(db, rowOf(lease), lease.held);
-      return store.returnLease(db, rowOf(lease), idle, recallNumber);
+      return store.returnLease(db, rowOf(lease), amount, recallNumber);
     });
     // Said outright while the ingest took its part off, the row may still be off by that part: once more later.
     lease.uncertain = wasUncertain && !nothingInUse && this.#commits !== commitsBefore;

@@ -28,6 +28,8 @@ export class Lease {
   held = 0;
   reserved = 0;
   unsettled = 0;
+  /** Taken off `held` and on its way back. */
+  returning = 0;
   /** Past this the database may have given it to someone else. */
   usableUntil: Instant = { steadyMs: Number.NEGATIVE_INFINITY, wallMs: Number.NEGATIVE_INFINITY };
   /** Past this (on the wall) the limit it was taken under is a lower one. */
@@ -68,12 +70,20 @@ export class Lease {
     return this.isUsable(now) && this.isWithinLimit(now) ? this.held - this.inUse : 0;
   }
 
+  /** From here on nothing can draw on what is idle. */
+  setIdleAside(): void {
+    const idle = Math.max(0, this.held - this.inUse);
+    this.held -= idle;
+    this.returning += idle;
+  }
+
   /** The database gave it to others: nothing of it counts any more. */
   lose(nextHolderId: string): void {
     this.holderId = nextHolderId;
     this.held = 0;
     this.reserved = 0;
     this.unsettled = 0;
+    this.returning = 0;
     this.uncertain = false;
   }
 

@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache';
+import type { Provider } from '../../contract/providers.ts';
 import { outputTokensByHistory } from '../domain/admission.ts';
+import type { RequestRecord } from '../domain/request-record.ts';
 
 const MAX_MODELS = 10_000;
 const ANSWERS_PER_MODEL = 256;
@@ -12,12 +14,23 @@ interface History {
   tokensAtMost: number;
 }
 
-/** How much each tenant's models answered lately, for requests that state no cap on their output. */
+type Answered = Pick<
+  RequestRecord,
+  'tenant_id' | 'provider' | 'model_requested' | 'model_id' | 'tokens_output'
+>;
+
+/**
+ * What each tenant's models answered lately: how much, for requests that state no cap on their output, and as
+ * which model, for names that have no price of their own.
+ */
 export class OutputHistory {
   readonly #histories = new LRUCache<string, History>({ max: MAX_MODELS });
+  readonly #servedModels = new LRUCache<string, string>({ max: MAX_MODELS });
 
-  add(tenantId: string, model: string | null, outputTokens: number): void {
-    const key = `${tenantId} ${model}`;
+  add({ tenant_id, provider, model_requested, model_id, tokens_output: outputTokens }: Answered): void {
+    if (model_id !== null && model_id !== model_requested)
+      this.#servedModels.set(`${provider} ${model_requested}`, model_id);
+    const key = `${tenant_id} ${model_requested}`;
     const history = this.#histories.get(key) ?? {
       recent: [],
       sinceCount: 0,
@@ -31,6 +44,11 @@ export class OutputHistory {
       history.sinceCount = 0;
     }
     this.#histories.set(key, history);
+  }
+
+  /** The model that answered to this name last; null when it was itself, or nobody has asked for it yet. */
+  servedModel(provider: Provider, modelRequested: string | null): string | null {
+    return this.#servedModels.get(`${provider} ${modelRequested}`) ?? null;
   }
 
   outputTokensAtMost(tenantId: string, model: string | null): number {

@@ -12,6 +12,7 @@ import { parsePrice } from '../domain/price-json.ts';
 import type { Database, Db } from '../store/database.ts';
 import { listPrices } from '../store/prices.ts';
 import { findKeyOwner, findTenantState, type TenantState } from '../store/snapshots.ts';
+import { within } from './patience.ts';
 
 const MAX_TENANTS = 20_000;
 const MAX_KEY_OWNERS = 200_000;
@@ -178,14 +179,8 @@ export class Snapshots {
     return snapshot;
   }
 
-  /** An answer within the patience, or a fault; a connection that only seems to be open never answers. */
-  async #ask<T>(question: (db: Db) => Promise<T>): Promise<T> {
-    const answer = this.#database.asSystem(question);
-    let timer: NodeJS.Timeout | undefined;
-    const silence = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('timeout: the store did not answer')), STORE_PATIENCE_MS);
-    });
-    return Promise.race([answer, silence]).finally(() => clearTimeout(timer));
+  #ask<T>(question: (db: Db) => Promise<T>): Promise<T> {
+    return within(this.#database.asSystem(question), STORE_PATIENCE_MS, 'the store');
   }
 }
 
