@@ -11,7 +11,6 @@ const JOB_LIMIT_MS = 120_000;
 const LOOK_MS = 100;
 /** After midnight, when the day before is closed. */
 const CLOSING_MS = 40 * 60_000;
-const MINUTE_MS = 60_000;
 
 /** The part of the jobs' world that the two below look at. */
 interface JobClock {
@@ -26,9 +25,9 @@ function jobPartsAt({ database, log }: JobClock, atMs: number): JobParts {
   return parts as JobParts;
 }
 
-/** The anomaly of some days ago is found as it was then: within the hour. */
-export async function detectEarlierAnomaly(clock: JobClock, hourMs: number): Promise<void> {
-  await detectAnomalies(jobPartsAt(clock, hourMs + 59 * MINUTE_MS))({});
+/** An anomaly is found within the hour that has it or the next; so is one of some days ago, as of then. */
+export async function detectAnomaliesAsOf(clock: JobClock, atMs: number): Promise<void> {
+  await detectAnomalies(jobPartsAt(clock, atMs))({});
 }
 
 /**

@@ -18,7 +18,7 @@ import {
 } from './history.ts';
 import { reconcileInvoices } from './invoices.ts';
 import type { LocalServices } from './local-services.ts';
-import { detectEarlierAnomaly, operate, runJobs } from './operations.ts';
+import { detectAnomaliesAsOf, operate, runJobs } from './operations.ts';
 import {
   moveAlerts,
   moveControls,
@@ -102,7 +102,7 @@ async function recordMonth(
 /** What was noticed in that month, when it was noticed, by the jobs that notice it. */
 async function lookBack({ database, log }: StoryParts, { tenantId }: Tenant, nowMs: number): Promise<void> {
   const { earlier } = runawayHours(nowMs);
-  await detectEarlierAnomaly({ database, log }, earlier);
+  await detectAnomaliesAsOf({ database, log }, earlier + HOUR_MS);
   await database.asTenant(tenantId, async (db) => {
     await moveModelChanges(db, tenantId);
     const at = new Date(earlier + HOUR_MS);
@@ -125,6 +125,8 @@ async function takeControl(parts: StoryParts, company: Tenant, nowMs: number): P
     await moveControls(db, tenantId, new Date(nowMs - CONTROLLED_DAYS_AGO * DAY_MS));
   });
   await tellHalfSpent(parts, company, nearLimitBudgetId, nowMs);
+  // As of the story's own hour: the job that runs below may already be in the next.
+  await detectAnomaliesAsOf(parts, nowMs);
   await askPastTheBudget({
     proxyUrl,
     keys,

@@ -10,6 +10,7 @@ import { type Seeded, seed } from './seeded.ts';
 /** Set to a folder to keep a picture of every page in both themes and widths. */
 const SHOTS = process.env.DASHBOARD_SHOTS;
 const PATIENCE_MS = 10_000;
+const NARROWEST_PX = 360;
 const WIDTHS = SHOTS ? [1440, 390] : [1440];
 
 let gw: Gateway;
@@ -60,6 +61,15 @@ const INSIDE_PAGES: Record<string, (data: Seeded) => string> = {
   audit: () => '/audit',
   settings: () => '/settings',
 };
+/** The button that opens each, and where it is. */
+const DIALOGS = [
+  ['Create budget', '/budgets'],
+  ['Create quota', '/quotas'],
+  ['Stop traffic', '/kill-switches'],
+  ['Create key', '/keys'],
+  ['Create team', '/teams'],
+  ['Add endpoint', '/webhooks'],
+] as const;
 const CONSOLE_VIEWS = ['Platform', 'Tenants', 'Models', 'Price changes', 'Health & jobs', 'Audit'];
 
 async function openContext(theme: 'light' | 'dark', width: number): Promise<BrowserContext> {
@@ -87,8 +97,13 @@ async function faultsOf(page: Page, name: string): Promise<string[]> {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await settled(page);
   const faults = await seriousViolations(page);
-  const overflowPx = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  if (overflowPx > 0) faults.push(`${overflowPx} px too wide`);
+  const size = page.viewportSize()!;
+  for (const width of [size.width, NARROWEST_PX]) {
+    await page.setViewportSize({ ...size, width });
+    const overflowPx = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (overflowPx > 0) faults.push(`${overflowPx} px too wide at ${width} px`);
+  }
+  await page.setViewportSize(size);
   if (SHOTS) await page.screenshot({ path: join(SHOTS, `${name}.png`), fullPage: true });
   return faults;
 }
@@ -120,6 +135,16 @@ describe.each(VIEWS)('in the $theme theme at $width px', ({ theme, width }) => {
       expect(await faultsOf(page, `${name}-${label}`)).toEqual([]);
     },
   );
+
+  test.each(DIALOGS)('the dialog of “%s” can be used by everyone', async (opener, path) => {
+    await logIn(page.context());
+    await page.goto(path);
+    await page.getByRole('button', { name: opener }).first().click();
+    await page.getByRole('dialog').waitFor();
+    expect(await faultsOf(page, `dialog-${path.slice(1)}-${label}`)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+  });
 
   test('every view of the operator console can be used by everyone with the token', async () => {
     await page.goto('/operator');

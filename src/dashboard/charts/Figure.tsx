@@ -31,7 +31,7 @@ export function Figure({
   const show = (value: number | null | undefined) =>
     value === null || value === undefined ? '–' : format(value);
   return (
-    <figure className="flex flex-col gap-2 p-4">
+    <figure className="flex min-w-0 flex-col gap-2 p-4">
       {asTable ? (
         <FigureTable label={label} series={series} count={count} rowLabel={rowLabel} show={show} />
       ) : (

@@ -138,7 +138,7 @@ export function TimeChart(props: TimeChartProps) {
       rowLabel={timeLabel}
       format={props.format}
     >
-      <div ref={place} style={{ height: HEIGHT_PX }} />
+      <div ref={place} className="overflow-hidden" style={{ height: HEIGHT_PX }} />
     </Figure>
   );
 }

@@ -146,20 +146,23 @@ function SnippetView({ snippet, apiKey }: { snippet: Snippet; apiKey: string | n
   );
 }
 
+const GREEN = 'border-good/40 bg-good-soft text-good';
+const AMBER = 'border-warn/40 bg-warn-soft text-warn';
+
 function FirstRequest() {
   const requests = useApi('listRequests', { query: { limit: 1 } }, { refetchInterval: LOOK_EVERY_MS });
   const first = requests.data?.data[0];
+  const looks = !first ? 'border-line bg-surface text-muted' : first.status_code < 400 ? GREEN : AMBER;
   return (
     <div
       role="status"
-      className={`flex flex-wrap items-center justify-between gap-3 rounded-xl border px-4 py-3 ${
-        first ? 'border-good/40 bg-good-soft text-good' : 'border-line bg-surface text-muted'
-      }`}
+      className={`flex flex-wrap items-center justify-between gap-3 rounded-xl border px-4 py-3 ${looks}`}
     >
       {first ? (
         <>
           <p>
-            <strong>Connected.</strong> The latest call used {first.model_id ?? 'no model'}, cost{' '}
+            <strong>{first.status_code < 400 ? 'Connected.' : 'Reached us, and was refused.'}</strong> The
+            latest call used {first.model_id ?? 'no model'}, cost{' '}
             <Money microdollars={first.cost_microdollars} /> and was answered {first.status_code},{' '}
             <Age at={first.created_at} />.
           </p>

@@ -33,7 +33,7 @@ function ChangeList({ rows }: { rows: readonly Change[] }) {
   return (
     <ul className="grid gap-4 lg:grid-cols-2">
       {rows.map((change) => (
-        <li key={change.id}>
+        <li key={change.id} className="min-w-0">
           <ChangeCard change={change} />
         </li>
       ))}

@@ -69,7 +69,7 @@ export function QuotasPage() {
           ) : (
             <ul className="grid gap-4 xl:grid-cols-2">
               {rows.map((quota) => (
-                <li key={quota.id}>
+                <li key={quota.id} className="min-w-0">
                   <QuotaCard quota={quota} onEdit={() => setEditing(quota)} />
                 </li>
               ))}

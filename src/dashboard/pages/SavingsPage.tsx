@@ -47,7 +47,7 @@ export function SavingsPage() {
           ) : (
             <ul className="grid gap-4 lg:grid-cols-2">
               {rows.map((finding) => (
-                <li key={finding.id}>
+                <li key={finding.id} className="min-w-0">
                   <FindingCard finding={finding} />
                 </li>
               ))}

@@ -21,7 +21,9 @@ function Segments<Value extends string>({
           aria-pressed={value === current}
           onClick={() => onChoose(value)}
           className={`h-7 flex-1 rounded-[5px] px-2 text-[12px] whitespace-nowrap ${
-            value === current ? 'bg-surface font-medium text-ink shadow-card ring-1 ring-line-strong' : 'text-muted hover:text-ink'
+            value === current
+              ? 'bg-surface font-medium text-ink shadow-card ring-1 ring-line-strong'
+              : 'text-muted hover:text-ink'
           }`}
         >
           {text}
