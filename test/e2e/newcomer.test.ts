@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Gateway, startGateway } from '../harness.ts';
+import { resetTokenIn, waitForMails } from '../api/outbox.ts';
+import { eventually, type Gateway, startGateway } from '../harness.ts';
 import { openBrowser, watchComplaints } from './browser.ts';
 
 const PATIENCE_MS = 15_000;
@@ -40,6 +41,16 @@ function call(service = 'getting-started'): Promise<{ status: number }> {
 /** By the side navigation, as a person goes. */
 async function go(name: string): Promise<void> {
   await page.getByRole('navigation', { name: 'Pages of the dashboard' }).getByRole('link', { name }).click();
+}
+
+/** Alerts are mailed too, so the mail with the token has to be found among them. */
+function resetLink(): Promise<string> {
+  return eventually(async () => {
+    const mails = await waitForMails(gw.dataDir, EMAIL, 1);
+    const mail = mails.find((text) => text.includes('/reset-password?token='));
+    if (!mail) throw new Error('no mail with a reset link has come');
+    return `/reset-password?token=${resetTokenIn(mail)}`;
+  });
 }
 
 const shown = (text: string | RegExp) => page.getByText(text).first().waitFor();
@@ -145,6 +156,23 @@ test('logging out ends the session on the server, not only on the screen', async
   expect((await gw.call('GET', '/v1/account', { headers })).status).toBe(401);
   await page.getByLabel('E-mail').fill(EMAIL);
   await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+});
+
+test('a forgotten password is set anew by the link that comes by mail', async () => {
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.getByRole('link', { name: 'Forgot your password?' }).click();
+  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByRole('button', { name: 'Send the link' }).click();
+  await shown(/a mail with a reset link is on its way/);
+  const link = await resetLink();
+  await page.goto(link);
+  await page.getByLabel('New password').fill('a better battery');
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await shown('Your password is changed. Log in with the new one.');
+  await page.getByLabel('E-mail').fill(EMAIL);
+  await page.getByLabel('Password').fill('a better battery');
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 });

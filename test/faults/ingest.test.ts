@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually, type Gateway, type SignedUp, startGateway } from '../harness.ts';
@@ -44,6 +44,7 @@ test('carrying a whole journal over three times writes what once does', async ()
     await again.ingest.caughtUp;
     await again.stop();
     expect(await writtenOf(gateway, tenant.tenantId)).toEqual(once);
+    expect(existsSync(join(first.directory, 'quarantine.jsonl'))).toBe(false);
   }
   expect(await verify(tenant.token)).toMatchObject({ valid: true, records_checked: 100 });
 });
@@ -89,6 +90,7 @@ test('a fault that is not the records’ own sets nothing aside', async () => {
   await refused.journal.end(makeRecord(tenant.tenantId));
   await eventually(async () => expect(refused.ingest.lastError).toContain('no_such_database'));
   await refused.stop();
+  expect(existsSync(join(directory, 'quarantine.jsonl'))).toBe(false);
   const carrying = startCarrying(gateway, { directory });
   await carrying.ingest.caughtUp;
   await carrying.stop();

@@ -102,6 +102,26 @@ test('a refusal says which budget, where it stands and when it starts anew, and 
   expect(Date.parse(refused.json.resets_at)).toBe(Math.ceil(Date.now() / 86_400_000) * 86_400_000);
 });
 
+test('a name without a price of its own is reserved by the model that answers to it, once that is known', async () => {
+  const { key, token, budgetId } = await onboardWithBudget({ amount_usd: 0.03, mode: 'hard' });
+  const { body, usage } = bodyThatReserves(CENT);
+  gateway.simulator.script('prov_a', { usage, model: 'gpt-4o' });
+  const alias = { ...body, model: 'newest-one' };
+  // Nobody knows yet what it will cost; from its record on everybody does.
+  expect((await gateway.proxy(CHAT, { key, body: alias })).status).toBe(200);
+  await gateway.logged(token, 1);
+  const statuses: number[] = [];
+  for (let call = 0; call < 5; call += 1)
+    statuses.push((await gateway.proxy(CHAT, { key, body: alias })).status);
+  expect(countOf(statuses)).toEqual({ 200: 2, 429: 3 });
+  await gateway.logged(token, 6);
+  await eventually(async () => {
+    const { current_spend_microdollars: spent, reserved_microdollars } = await readBudget(token, budgetId);
+    expect(spent).toBeLessThanOrEqual(3 * CENT);
+    expect(reserved_microdollars).toBe(0);
+  });
+});
+
 describe('whatever size a caller claims', () => {
   const messages = [{ role: 'user', content: 'hi' }];
   const bodies: Array<[string, string]> = [

@@ -98,16 +98,41 @@ function Plan({ account }: { account: Account }) {
   );
 }
 
+/** Shows at once what was chosen, and what the server holds as soon as it has said so. */
+function SavedCheckbox({
+  label,
+  saved,
+  onSave,
+}: {
+  label: string;
+  saved: boolean;
+  onSave: (next: boolean) => Promise<unknown>;
+}) {
+  const [chosen, setChosen] = useState<boolean | null>(null);
+  const save = (next: boolean) => {
+    setChosen(next);
+    const done = () => setChosen(null);
+    onSave(next).then(done, done);
+  };
+  return (
+    <Checkbox
+      label={label}
+      checked={chosen ?? saved}
+      aria-busy={chosen !== null}
+      onChange={(event) => save(event.target.checked)}
+    />
+  );
+}
+
 function Messages({ account }: { account: Account }) {
   const update = useAction('updateAccount', { refreshes: REFRESHED, done: 'Saved.' });
   return (
     <Card title="Weekly digest">
       <div className="p-4">
-        <Checkbox
+        <SavedCheckbox
           label="Mail me a summary of the week every Monday"
-          checked={update.isPending ? update.variables.body.digest_enabled === true : account.digest_enabled}
-          disabled={update.isPending}
-          onChange={(event) => update.mutate({ body: { digest_enabled: event.target.checked } })}
+          saved={account.digest_enabled}
+          onSave={(digest_enabled) => update.mutateAsync({ body: { digest_enabled } })}
         />
       </div>
     </Card>
@@ -229,11 +254,10 @@ function DataShare({ account }: { account: Account }) {
   return (
     <Card title="Public cost index">
       <div className="flex flex-col gap-2 p-4">
-        <Checkbox
+        <SavedCheckbox
           label="Take part with what my requests cost"
-          checked={set.isPending ? set.variables.body.enabled : account.data_share_enabled}
-          disabled={set.isPending}
-          onChange={(event) => set.mutate({ body: { enabled: event.target.checked } })}
+          saved={account.data_share_enabled}
+          onSave={(enabled) => set.mutateAsync({ body: { enabled } })}
         />
         <p className="text-[13px] text-muted">
           Only figures per model and day, and only where at least three accounts take part. No names, no

@@ -345,18 +345,22 @@ export class LeaseKeeper {
     const now = this.#now();
     const before = new Map([...this.#leases].map(([key, lease]) => [key, { lease, wasBusy: lease.busy }]));
     const rows = [...this.#leases.values()].map(rowOf);
-    const kept = await this.#parts.database.asSystem((db) =>
-      store.keepLeases(db, this.#holderIds, rows, this.#leaseMs),
-    );
+    const { database } = this.#parts;
+    const own = await database.asSystem((db) => store.keepLeases(db, this.#holderIds, rows, this.#leaseMs));
     this.#lastRenewalMs = now.steadyMs;
-    for (const row of kept) {
+    for (const row of own) {
       const found = before.get(keyOf(row.budget_id, row.period_start_ms));
-      if (found?.lease.holderId !== row.node_id) continue;
+      if (!row.kept || found?.lease.holderId !== row.node_id) continue;
       found.lease.usableUntil = this.#usableFrom(now);
       // More than we count, with nothing under way that could explain it: an answer must have been lost.
       const unexplained = row.amount_microdollars > found.lease.held && !found.wasBusy && !found.lease.busy;
       if (unexplained) found.lease.uncertain = true;
     }
+    // One that was taken while we asked is known by now; the others are nobody's.
+    const holderOf = (row: store.OwnLease) =>
+      this.#leases.get(keyOf(row.budget_id, row.period_start_ms))?.holderId;
+    const strays = own.filter((row) => !row.kept && holderOf(row) !== row.node_id);
+    if (strays.length > 0) await database.asSystem((db) => store.deleteStrayLeases(db, strays));
   }
 
   /** What nodes that are gone held is everybody's again. */

@@ -180,51 +180,64 @@ export async function setLease(db: Db, lease: LeaseRow, amount: number): Promise
        and period_start = ${lease.periodStart} and node_id = ${lease.holderId}`);
 }
 
-export interface KeptLease {
+export interface OwnLease {
+  tenant_id: string;
   budget_id: string;
   period_start_ms: number;
   node_id: string;
   amount_microdollars: number;
+  /** False for a row under one of its ids that the node did not name. */
+  kept: boolean;
+  /** The row's last sign of life. */
+  beat: string;
 }
 
 /**
- * Keeps the leases a node knows of for another while and says what they amount to. Rows under its ids that it
- * knows nothing of are what an answer that never came left behind; they go. Locked in the order of their keys,
- * as `spendLeases` does, so that the two cannot block each other.
+ * Keeps the leases a node knows of for another while, and says what stands under its ids. Locked in the order of
+ * their keys, as `spendLeases` does, so that the two cannot block each other.
  */
 export async function keepLeases(
   db: Db,
   holderIds: readonly string[],
   leases: readonly LeaseRow[],
   leaseMs: number,
-): Promise<KeptLease[]> {
+): Promise<OwnLease[]> {
   const known = leases.map(({ tenantId, budgetId, periodStart, holderId }) => ({
     tenant_id: tenantId,
     budget_id: budgetId,
     period_start: periodStart,
     node_id: holderId,
   }));
-  return db.query<KeptLease>(sql`
+  return db.query<OwnLease>(sql`
     with known as (
       select tenant_id, budget_id, period_start, node_id
         from json_to_recordset(${JSON.stringify(known)}::json) as lease (
                tenant_id uuid, budget_id uuid, period_start timestamptz, node_id uuid)),
     own as (
-      select tenant_id, budget_id, period_start, node_id from budget_leases
+      select tenant_id, budget_id, period_start, node_id, amount_microdollars, expires_at from budget_leases
        where node_id = any (${holderIds}::uuid[])
        order by tenant_id, budget_id, period_start
          for update),
-    dropped as (
-      delete from budget_leases lease using own
+    kept as (
+      update budget_leases lease set expires_at = ${after(leaseMs)}
+        from own join known using (tenant_id, budget_id, period_start, node_id)
        where (lease.tenant_id, lease.budget_id, lease.period_start, lease.node_id)
-           = (own.tenant_id, own.budget_id, own.period_start, own.node_id)
-         and (own.tenant_id, own.budget_id, own.period_start, own.node_id) not in (select * from known))
-    update budget_leases lease set expires_at = ${after(leaseMs)}
-      from own join known using (tenant_id, budget_id, period_start, node_id)
-     where (lease.tenant_id, lease.budget_id, lease.period_start, lease.node_id)
-         = (own.tenant_id, own.budget_id, own.period_start, own.node_id)
-    returning lease.budget_id, (extract(epoch from lease.period_start) * 1000)::bigint as period_start_ms,
-              lease.node_id, lease.amount_microdollars`);
+           = (own.tenant_id, own.budget_id, own.period_start, own.node_id))
+    select tenant_id, budget_id, (extract(epoch from period_start) * 1000)::bigint as period_start_ms, node_id,
+           amount_microdollars, expires_at::text as beat,
+           (tenant_id, budget_id, period_start, node_id) in (select * from known) as kept
+      from own`);
+}
+
+/** Of rows that an answer which never came left behind; none that has been added to since they were seen. */
+export async function deleteStrayLeases(db: Db, strays: readonly OwnLease[]): Promise<void> {
+  await db.query(sql`
+    delete from budget_leases lease
+     using json_to_recordset(${JSON.stringify(strays)}::json) as stray (
+             tenant_id uuid, budget_id uuid, period_start_ms bigint, node_id uuid, beat timestamptz)
+     where lease.tenant_id = stray.tenant_id and lease.budget_id = stray.budget_id
+       and lease.period_start = to_timestamp(stray.period_start_ms / 1000) and lease.node_id = stray.node_id
+       and lease.expires_at = stray.beat`);
 }
 
 /** A holder and the last sign of life it gave. */
