@@ -21,7 +21,9 @@ export const TEMPLATE = 'template_gateway';
 /** One real PostgreSQL for the whole run; every test file takes databases of its own from a migrated template. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Tests that start the program as a process run what was built.
-  execFileSync(process.execPath, [join(import.meta.dirname, '..', 'scripts', 'build.mjs')], { stdio: 'inherit' });
+  execFileSync(process.execPath, [join(import.meta.dirname, '..', 'scripts', 'build.mjs')], {
+    stdio: 'inherit',
+  });
   const dataDir = mkdtempSync(join(tmpdir(), 'gateway-tests-'));
   const postgres = await startEmbeddedPostgres({ dataDir, log: createLogger('warn') });
   const { superuserPassword } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8'));

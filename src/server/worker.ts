@@ -36,12 +36,10 @@ async function stop(): Promise<void> {
   process.exit(0);
 }
 
-// The terminal's Ctrl-C reaches every process of the group; we end when the one that started us says so.
+// The terminal's Ctrl-C reaches every process of the group; we end when the one that started us says so. When that
+// one is killed Node ends us at once, as it should: whoever is started in its place takes over our journal.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
-// It was killed. Whoever is started in its place takes over our journal, so we must not write to it any longer:
-// what is in flight comes back as it does after a kill.
-process.on('disconnect', () => process.exit(1));
 process.on('message', (message: WorkerStart | 'stop') => {
   if (message === 'stop') return void stop();
   start(message).catch((error: Error) => {

