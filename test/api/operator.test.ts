@@ -166,6 +166,7 @@ describe('tenants', () => {
     const reopened = await operator('PUT', `/tenants/${other.tenantId}`, { status: 'active' });
     expect(reopened.json).toMatchObject({ plan_tier: 'scale', notes: 'owes us money' });
     expect(await proxied()).toBe(200);
+    await gw.logged(other.token, 2);
     const { json: audit, text } = await gw.call('GET', '/v1/audit?actor_type=operator', {
       token: other.token,
     });
