@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../server/adapters/log.ts';
 import type { PriceBook } from '../server/domain/price-book.ts';
-import type { AdmittedRequest, RequestRecord } from '../server/domain/request-record.ts';
+import type { AdmittedRequest, RequestOutcome } from '../server/domain/request-record.ts';
 import { Ingest } from '../server/proxy/ingest.ts';
 import { Journal } from '../server/proxy/journal/journal.ts';
-import { meterAnswer, recordWithoutAnswer } from '../server/proxy/meter.ts';
+import { meterAnswer, meterWithoutAnswer } from '../server/proxy/meter.ts';
 import { ModelWatch } from '../server/proxy/model-watch.ts';
 import { type RequestFacts, readRequest } from '../server/proxy/providers/index.ts';
 import type { Database } from '../server/store/database.ts';
@@ -66,10 +66,12 @@ export async function recordPast(
   try {
     for (let at = 0; at < past.length && !signal.aborted; at += AT_ONCE) {
       const some = past.slice(at, at + AT_ONCE);
-      const records = await Promise.all(
-        some.map(({ caller, call }) => makeRecord(caller, call, factsOf(call), parts.prices, chance)),
-      );
-      await Promise.all(records.map((record) => journal.end(record)));
+      const writing = some.map(async ({ caller, call }) => {
+        const facts = factsOf(call);
+        const admitted = admittedOf(caller, call, facts, chance);
+        await journal.end(admitted, await outcomeOf(admitted, call, facts, parts.prices));
+      });
+      await Promise.all(writing);
     }
   } finally {
     await ingest.stop();
@@ -80,18 +82,16 @@ export async function recordPast(
   rmSync(directory, { recursive: true, force: true });
 }
 
-function makeRecord(
-  caller: Caller,
+function outcomeOf(
+  admitted: AdmittedRequest,
   call: PastCall,
   facts: RequestFacts,
   prices: PriceBook,
-  chance: Chance,
-): Promise<RequestRecord> | RequestRecord {
-  const admitted = admittedOf(caller, call, facts, chance);
+): Promise<RequestOutcome> | RequestOutcome {
   const { ending, latencyTotalMs, latencyFirstByteMs } = call;
   if (ending.kind === 'refused') {
     const { status, cause } = ending;
-    return recordWithoutAnswer(admitted, { status, refusal: cause, reached: false, latencyTotalMs: 1 });
+    return meterWithoutAnswer(admitted, { status, refusal: cause, reached: false, latencyTotalMs: 1 });
   }
   const served = ending.status === 200;
   return meterAnswer(
@@ -113,7 +113,6 @@ function makeRecord(
         outputText: '',
         streamError: null,
         anomalies: [],
-        raw: null,
       },
     },
     prices,

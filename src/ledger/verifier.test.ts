@@ -154,7 +154,10 @@ describe('the verifier finds, at its sequence number,', () => {
           cost_microdollars: 0,
           previous_hash: previous.record_hash,
         };
-        const forged = { ...content, record_hash: recordHash(content, previous.record_hash) };
+        const forged = {
+          ...content,
+          record_hash: recordHash({ ...content, previous_hash: previous.record_hash }),
+        };
         expect(verify(CHAIN.toSpliced(at, 0, forged))).toMatchObject({
           valid: false,
           first_invalid_sequence: at + 1,
@@ -169,7 +172,7 @@ describe('the verifier finds, at its sequence number,', () => {
     fc.assert(
       fc.property(fc.nat({ max: LENGTH - 2 }), (at) => {
         const content = { ...CHAIN[at]!, cost_microdollars: 1_000_000 };
-        const forged = { ...content, record_hash: recordHash(content, content.previous_hash) };
+        const forged = { ...content, record_hash: recordHash(content) };
         expect(verify(CHAIN.with(at, forged))).toMatchObject({
           valid: false,
           first_invalid_sequence: at + 2,
@@ -184,7 +187,7 @@ describe('the verifier finds, at its sequence number,', () => {
       first_invalid_sequence: 6,
     });
     const content = { ...CHAIN[0]!, previous_hash: CHAIN[4]!.record_hash };
-    const first = { ...content, record_hash: recordHash(content, content.previous_hash) };
+    const first = { ...content, record_hash: recordHash(content) };
     expect(verify([first], {})).toMatchObject({ valid: false, first_invalid_sequence: 1 });
   });
 

@@ -137,7 +137,7 @@ function contentFailure(record: LedgerRecord, secret: string | Buffer | undefine
   const { sequence_number: sequence } = record;
   let hash: string;
   try {
-    hash = recordHash(record, record.previous_hash);
+    hash = recordHash(record);
   } catch (fault) {
     const problem = fault instanceof Error ? fault.message : String(fault);
     return { sequence_number: sequence, reason: `record ${sequence} cannot be encoded: ${problem}` };

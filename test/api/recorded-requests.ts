@@ -107,6 +107,7 @@ function completed(tenantId: string, request: RecordedRequest): RequestRecord {
     agent: null,
     user_name: null,
     end_customer: null,
+    input_tokens_approximate: 100,
     tags: {},
     headers: {},
     reservations: [],

@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { NO_FINGERPRINTS } from '../../src/server/domain/fingerprint.ts';
-import type { RequestRecord } from '../../src/server/domain/request-record.ts';
+import type {
+  AdmittedRequest,
+  RequestOutcome,
+  RequestRecord,
+} from '../../src/server/domain/request-record.ts';
 import { emptyUsage } from '../../src/server/domain/usage.ts';
 import { Ingest } from '../../src/server/proxy/ingest.ts';
 import { Journal } from '../../src/server/proxy/journal/journal.ts';
@@ -14,9 +18,12 @@ import type { SpentOfLease } from '../../src/server/store/leases.ts';
 import type { Gateway } from '../harness.ts';
 import { SILENT } from './disks.ts';
 
-/** The record of a call that was answered and cost a tenth of a cent, unless it says otherwise. */
-export function makeRecord(tenantId: string, overrides: Partial<RequestRecord> = {}): RequestRecord {
-  return {
+/** A call that was answered and cost a tenth of a cent, unless it says otherwise: what was let through, and what became of it. */
+export function makeRecord(
+  tenantId: string,
+  overrides: Partial<RequestRecord> = {},
+): [AdmittedRequest, RequestOutcome] {
+  const admitted: AdmittedRequest = {
     id: uuidv7(),
     tenant_id: tenantId,
     created_at: new Date().toISOString(),
@@ -24,9 +31,25 @@ export function makeRecord(tenantId: string, overrides: Partial<RequestRecord> =
     method: 'POST',
     endpoint: 'chat.completions',
     model_requested: 'gpt-4o-mini',
+    stream: false,
+    api_key_id: randomUUID(),
+    environment: 'production',
+    team_id: null,
+    team_slug: null,
+    service_name: 'checkout',
+    agent: 'crawler',
+    user_name: 'ada',
+    end_customer: 'initech',
+    tags: { step: 'one' },
+    headers: {},
+    reservations: [],
+    reserved_microdollars: 0,
+    input_tokens_approximate: 100,
+    ...NO_FINGERPRINTS,
+  };
+  const outcome: RequestOutcome = {
     model_id: 'gpt-4o-mini',
     model_family: 'gpt-4o-mini',
-    stream: false,
     status_code: 200,
     refusal: null,
     in_ledger: true,
@@ -43,21 +66,10 @@ export function makeRecord(tenantId: string, overrides: Partial<RequestRecord> =
     interrupted: false,
     latency_total_ms: 20,
     latency_first_byte_ms: 10,
-    api_key_id: randomUUID(),
-    environment: 'production',
-    team_id: null,
-    team_slug: null,
-    service_name: 'checkout',
-    agent: 'crawler',
-    user_name: 'ada',
-    end_customer: 'initech',
-    tags: { step: 'one' },
-    headers: {},
-    reservations: [],
-    reserved_microdollars: 0,
-    ...NO_FINGERPRINTS,
-    ...overrides,
   };
+  for (const [name, value] of Object.entries(overrides))
+    Object.assign(name in outcome ? outcome : admitted, { [name]: value });
+  return [admitted, outcome];
 }
 
 export interface Carrying {

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { createLogger } from '../../src/server/adapters/log.ts';
-import type { AdmittedRequest, RequestRecord } from '../../src/server/domain/request-record.ts';
+import type { AdmittedRequest, RequestOutcome } from '../../src/server/domain/request-record.ts';
 import type { JournalEntry } from '../../src/server/proxy/journal/frame.ts';
 import {
   type Disk,
@@ -93,8 +93,8 @@ export function admitted(id: string, padding = ''): AdmittedRequest {
   return { id, tags: { padding } } as unknown as AdmittedRequest;
 }
 
-export function ended(id: string, padding = ''): RequestRecord {
-  return { id, tags: { padding } } as unknown as RequestRecord;
+export function ended(id: string, padding = ''): [AdmittedRequest, RequestOutcome] {
+  return [admitted(id), { anomalies: [padding] } as RequestOutcome];
 }
 
 /** Remembers what a power cut would keep, and then keeps just that. */

@@ -31,7 +31,7 @@ async function verify(token: string): Promise<{ valid: boolean; records_checked:
 test('carrying a whole journal over three times writes what once does', async () => {
   const tenant = await signUpWithBudget();
   const first = startCarrying(gateway);
-  await Promise.all(Array.from({ length: 100 }, () => first.journal.end(makeRecord(tenant.tenantId))));
+  await Promise.all(Array.from({ length: 100 }, () => first.journal.end(...makeRecord(tenant.tenantId))));
   await first.ingest.caughtUp;
   await first.stop();
   const once = await writtenOf(gateway, tenant.tenantId);
@@ -56,21 +56,21 @@ describe('a record the database cannot hold', () => {
     const records = Array.from({ length: 50 }, (_, n) =>
       makeRecord(tenant.tenantId, n === 20 ? { cost_microdollars: -5 } : {}),
     );
-    await Promise.all(records.map((record) => carrying.journal.end(record)));
+    await Promise.all(records.map((record) => carrying.journal.end(...record)));
     await carrying.stop();
     const written = await writtenOf(gateway, tenant.tenantId);
     expect(written.requests).toHaveLength(49);
     expect(await verify(tenant.token)).toMatchObject({ valid: true, records_checked: 49 });
     const aside = readFileSync(join(carrying.directory, 'quarantine.jsonl'), 'utf8').trim().split('\n');
-    expect(aside.map((line) => JSON.parse(line).id)).toEqual([records[20]!.id]);
+    expect(aside.map((line) => JSON.parse(line).id)).toEqual([records[20]![0].id]);
   });
 
   test('only for a text in it has that text mended', async () => {
     const tenant = await signUpWithBudget();
     const carrying = startCarrying(gateway);
     const broken = { service_name: 'a\0b', model_requested: 'gpt\ud800', tags: { '\0': '\udc00' } };
-    await carrying.journal.end(makeRecord(tenant.tenantId, broken));
-    await carrying.journal.end(makeRecord(tenant.tenantId));
+    await carrying.journal.end(...makeRecord(tenant.tenantId, broken));
+    await carrying.journal.end(...makeRecord(tenant.tenantId));
     await carrying.stop();
     const { requests } = await writtenOf(gateway, tenant.tenantId);
     expect(requests).toHaveLength(2);
@@ -87,7 +87,7 @@ test('a fault that is not the records’ own sets nothing aside', async () => {
   wrong.pathname = '/no_such_database';
   const directory = makeDirectory();
   const refused = startCarrying(gateway, { directory, databaseUrl: wrong.href });
-  await refused.journal.end(makeRecord(tenant.tenantId));
+  await refused.journal.end(...makeRecord(tenant.tenantId));
   await eventually(async () => expect(refused.ingest.lastError).toContain('no_such_database'));
   await refused.stop();
   expect(existsSync(join(directory, 'quarantine.jsonl'))).toBe(false);
@@ -110,8 +110,8 @@ test('a connection cut between COMMIT and its answer leaves every row there once
   const rounds = 25;
   for (let round = 0; round < rounds; round += 1) {
     await Promise.all([
-      carrying.journal.end(makeRecord(tenant.tenantId, { reservations })),
-      carrying.journal.end(makeRecord(tenant.tenantId, { reservations })),
+      carrying.journal.end(...makeRecord(tenant.tenantId, { reservations })),
+      carrying.journal.end(...makeRecord(tenant.tenantId, { reservations })),
     ]);
     await eventually(async () => expect(carrying.spent.length).toBe(round + 1));
   }
@@ -135,7 +135,7 @@ test('three nodes that append for one tenant at once make one chain, without gap
   await Promise.all(
     nodes.map(async ({ journal }) => {
       for (let n = 0; n < perNode; n += 20) {
-        await Promise.all(Array.from({ length: 20 }, () => journal.end(makeRecord(tenant.tenantId))));
+        await Promise.all(Array.from({ length: 20 }, () => journal.end(...makeRecord(tenant.tenantId))));
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     }),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SEAL_FRAME } from '../../src/server/proxy/journal/frame.ts';
+import { encodeFrames, SEAL } from '../../src/server/proxy/journal/frame.ts';
 import { Journal, JournalUnavailable } from '../../src/server/proxy/journal/journal.ts';
 import { findInterrupted } from '../../src/server/proxy/journal/replay.ts';
 import {
@@ -47,7 +47,7 @@ async function run(journal: Journal, requests: number): Promise<{ promised: stri
   const one = async (n: number) => {
     try {
       await journal.begin(admitted(idOf(n)));
-      await journal.end(ended(idOf(n)));
+      await journal.end(...ended(idOf(n)));
       promised.push(idOf(n));
     } catch (error) {
       refused.push(error as Error);
@@ -63,7 +63,7 @@ describe('in order', () => {
     const { disk, events } = failingDisk(() => null);
     const journal = open(disk);
     events.length = 0;
-    await Promise.all(Array.from({ length: 100 }, (_, n) => journal.end(ended(idOf(n)))));
+    await Promise.all(Array.from({ length: 100 }, (_, n) => journal.end(...ended(idOf(n)))));
     expect(events.filter(({ call }) => call === 'write')).toHaveLength(1);
     expect(events.filter(({ call }) => call === 'sync')).toHaveLength(1);
     await journal.close();
@@ -74,14 +74,14 @@ describe('in order', () => {
     const journal = open();
     await journal.begin(admitted('a'));
     await journal.begin(admitted('b'));
-    await journal.end(ended('a'));
+    await journal.end(...ended('a'));
     await journal.close();
     expect((await findInterrupted(directory, SILENT)).map(({ id }) => id)).toEqual(['b']);
   });
 
   test('a journal closed with nothing open is sealed, one with a request open is not', async () => {
     const journal = open();
-    await journal.end(ended('a'));
+    await journal.end(...ended('a'));
     await journal.close();
     expect(isSealed(segmentPath(directory, 1))).toBe(true);
     const next = open();
@@ -94,7 +94,7 @@ describe('in order', () => {
     const journal = open(undefined, MIB);
     await journal.begin(admitted('long'));
     for (let n = 0; listSegments(directory).length < 3; n += 1)
-      await journal.end(ended(idOf(n), 'x'.repeat(20_000)));
+      await journal.end(...ended(idOf(n), 'x'.repeat(20_000)));
     journal.release(journal.currentSegment);
     expect(listSegments(directory)).toEqual([journal.currentSegment]);
     await journal.close();
@@ -105,7 +105,7 @@ describe('in order', () => {
     const journal = open(undefined, MIB);
     for (let n = 0; listSegments(directory).length < 3; n += 1) {
       await journal.begin(admitted(idOf(n), 'x'.repeat(10_000)));
-      await journal.end(ended(idOf(n), 'x'.repeat(10_000)));
+      await journal.end(...ended(idOf(n), 'x'.repeat(10_000)));
     }
     journal.release(journal.currentSegment);
     await journal.close();
@@ -144,7 +144,7 @@ describe.each(['write', 'sync', 'open'] as const)('when the n-th %s fails', (fai
       for (let look = 0; look < 500 && !journal.writable; look += 1)
         await new Promise((resolve) => setTimeout(resolve, 10));
       await journal.begin(admitted('after'));
-      await journal.end(ended('after'));
+      await journal.end(...ended('after'));
       await journal.close();
       const found = new Set(await endedIds(directory));
       expect([...promised, 'after'].filter((id) => !found.has(id))).toEqual([]);
@@ -179,7 +179,7 @@ describe('when the power is cut', () => {
         const id = idOf(n);
         void journal
           .begin(admitted(id, padding))
-          .then(() => journal.end(ended(id, padding)))
+          .then(() => journal.end(...ended(id, padding)))
           .then(() => promised.push(id))
           .catch(() => {});
         for (let turn = random(4); turn > 0; turn -= 1) await new Promise((resolve) => setImmediate(resolve));
@@ -190,7 +190,7 @@ describe('when the power is cut', () => {
       expect({ seed, lost: kept.filter((id) => !found.has(id)) }).toEqual({ seed, lost: [] });
       await findInterrupted(directory, SILENT);
       const next = open();
-      await next.end(ended('after'));
+      await next.end(...ended('after'));
       await next.close();
       expect(await endedIds(directory)).toContain('after');
       fs.rmSync(directory, { recursive: true });
@@ -210,7 +210,7 @@ function randomOf(seed: number): (below: number) => number {
 describe('what is on disk', () => {
   test('a torn tail ends the readable part, at every length of the tear', async () => {
     const journal = open();
-    for (const id of ['a', 'b', 'c']) await journal.end(ended(id));
+    for (const id of ['a', 'b', 'c']) await journal.end(...ended(id));
     await journal.begin(admitted('d'));
     await journal.close();
     const path = segmentPath(directory, 1);
@@ -225,11 +225,11 @@ describe('what is on disk', () => {
 
   test('any changed byte of a sealed segment is noticed', async () => {
     const journal = open();
-    for (const id of ['a', 'b', 'c']) await journal.end(ended(id));
+    for (const id of ['a', 'b', 'c']) await journal.end(...ended(id));
     await journal.close();
     const path = segmentPath(directory, 1);
     const whole = fs.readFileSync(path);
-    for (let at = 0; at < whole.length - SEAL_FRAME.length; at += 1) {
+    for (let at = 0; at < whole.length - encodeFrames([SEAL]).length; at += 1) {
       const changed = Buffer.from(whole);
       changed[at]! ^= 0x01;
       fs.writeFileSync(path, changed);
@@ -243,13 +243,13 @@ describe('what is on disk', () => {
   test('a full journal takes nothing new, lets what is in flight end, and takes again once it is carried on', async () => {
     const journal = open(undefined, MIB);
     await journal.begin(admitted('in flight'));
-    for (let n = 0; journal.writable; n += 1) await journal.end(ended(idOf(n), 'x'.repeat(50_000)));
+    for (let n = 0; journal.writable; n += 1) await journal.end(...ended(idOf(n), 'x'.repeat(50_000)));
     await expect(journal.begin(admitted('new'))).rejects.toBeInstanceOf(JournalUnavailable);
-    await journal.end(ended('in flight'));
+    await journal.end(...ended('in flight'));
     journal.release(journal.currentSegment);
     expect(journal.writable).toBe(true);
     await journal.begin(admitted('new'));
-    await journal.end(ended('new'));
+    await journal.end(...ended('new'));
     await journal.close();
     expect((await readBack(directory)).filter(({ kind }) => kind === 'end').length).toBeGreaterThan(0);
   });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { emptyUsage } from '../../src/server/domain/usage.ts';
 import { recordRequests } from '../api/recorded-requests.ts';
 import { eventually, type Gateway, type SignedUp, startGateway } from '../harness.ts';
+import { runJob } from './run-job.ts';
 
 const NOW = Date.parse('2026-11-15T12:00:00Z');
 const HOUR_MS = 3_600_000;
@@ -131,6 +132,66 @@ test('a new price charges what waited for it, once, in the ledger, the log, the 
   expect(verified.json).toMatchObject({ valid: true, records_checked: 8 });
   const audit = await gw.call('GET', '/v1/audit?action=ledger.corrected', { token: tenant.token });
   expect(audit.json.data[0].details).toMatchObject({ records: 3, cost_microdollars: 3 * cost });
+});
+
+test('a late cost raises the alerts of the budgets it goes through, once, in this period and in one that is over', async () => {
+  const late = await gw.signUp();
+  const budget = async (body: object) =>
+    (await gw.call('POST', '/v1/budgets', { token: late.token, body })).json.id as string;
+  const ofService = await budget({ scope_type: 'service', scope_id: 'chat', amount_usd: 5 });
+  const ofAll = await budget({ amount_usd: 100 });
+  const ofOther = await budget({ scope_type: 'service', scope_id: 'other', amount_usd: 1 });
+  const model = { model_requested: 'brand-new-3', model_id: 'brand-new-3', service_name: 'chat' };
+  const lastMonth = Date.parse('2026-10-20T00:00:00Z');
+  await recordRequests(gw, late.tenantId, [
+    unpriced(at(NOW - HOUR_MS), model),
+    unpriced(at(lastMonth), model),
+    unpriced(at(lastMonth), model),
+  ]);
+  const prices = { pricing_input_per_mtok: 2, pricing_cached_per_mtok: 0.5, pricing_output_per_mtok: 8 };
+  await operator('POST', '/models', { provider: 'prov_d', model_id: 'brand-new-3', ...prices });
+
+  const alerts = () =>
+    gw.sql<{ title: string; severity: string; budget_id: string; spend: number }>(
+      `select title, severity, metadata ->> 'budget_id' as budget_id,
+              (metadata ->> 'spend_microdollars')::bigint as spend
+         from alerts where tenant_id = $1 and alert_type = 'budget_threshold' order by title`,
+      [late.tenantId],
+    );
+  const title = (percent: number, spent: string, when: string) =>
+    `${percent}% of the budget for service chat is spent: $${spent} of $5.00 ${when}`;
+  await eventually(async () => expect(await alerts()).toHaveLength(4));
+  expect(await alerts()).toEqual([
+    {
+      title: title(100, '6.10', 'in the month from 2026-10-01'),
+      severity: 'critical',
+      budget_id: ofService,
+      spend: 6_100_000,
+    },
+    {
+      title: title(50, '3.05', 'this month'),
+      severity: 'info',
+      budget_id: ofService,
+      spend: 3_050_000,
+    },
+    expect.objectContaining({ title: title(50, '6.10', 'in the month from 2026-10-01') }),
+    expect.objectContaining({ title: title(80, '6.10', 'in the month from 2026-10-01') }),
+  ]);
+  await runJob(gw, 'correct_unpriced');
+  expect(await alerts()).toHaveLength(4);
+
+  // The periods that nobody had looked at before hold what the ledger says, and no more.
+  const spent = await gw.sql<{ budget_id: string; spent: number[] }>(
+    `select budget_id, array_agg(committed_microdollars::int order by period_start) as spent
+       from budget_periods where tenant_id = $1 group by budget_id`,
+    [late.tenantId],
+  );
+  const spentOf = (id: string) => spent.find((row) => row.budget_id === id)?.spent;
+  expect([spentOf(ofService), spentOf(ofAll)]).toEqual([
+    [6_100_000, 3_050_000],
+    [6_100_000, 3_050_000],
+  ]);
+  expect((spentOf(ofOther) ?? []).every((figure) => figure === 0)).toBe(true);
 });
 
 test('running it again changes nothing', async () => {

@@ -1,3 +1,5 @@
+import { request as httpRequest } from 'node:http';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { type Disk, realDisk } from '../../src/server/proxy/journal/segments.ts';
 import { type Gateway, startGateway } from '../harness.ts';
@@ -94,6 +96,39 @@ test.each(CASES)('the end of $name is kept back until its record is on disk', as
   expect(text).toContain(end);
   expect(text.startsWith('HTTP/1.1 200')).toBe(true);
 });
+
+const UNPACKERS = { gzip: createGunzip, br: createBrotliDecompress, deflate: createInflate };
+
+test.each(['gzip', 'br', 'deflate'] as const)(
+  'the last event of a stream packed with %s is kept back too',
+  async (encoding) => {
+    gateway.simulator.script('prov_a', { encoding, chunks: 5 });
+    const disk = slowDisk();
+    const { path, body, end } = CASES[1]!;
+    let seen = '';
+    const url = `${gateway.proxyUrl}/v1/proxy/${path}`;
+    const headers = { authorization: `Bearer ${key}`, 'accept-encoding': encoding };
+    const whole = new Promise<void>((resolve, reject) => {
+      const asked = httpRequest(url, { method: 'POST', headers }, (response) => {
+        expect(response.headers['content-encoding']).toBe(encoding);
+        const unpacked = response.pipe(UNPACKERS[encoding]());
+        unpacked.on('data', (bytes: Buffer) => {
+          seen += bytes;
+        });
+        unpacked.on('end', resolve).on('error', reject);
+      });
+      asked.on('error', reject).end(JSON.stringify(body));
+    });
+    await disk.firstSync;
+    await gateway.simulator.settled();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(seen).toContain('delta');
+    expect(seen).not.toContain(end);
+    letGo();
+    await whole;
+    expect(seen).toContain(end);
+  },
+);
 
 test.each(['HEAD', 'DELETE'])('an answer to %s that is all head is kept back too', async (method) => {
   const disk = slowDisk();

@@ -95,7 +95,7 @@ function startKeeperNode(
       }));
       const created_at = new Date(nowMs()).toISOString();
       await carrying.journal.end(
-        makeRecord(facts.tenant_id!, { created_at, ...facts, cost_microdollars: cost, reservations }),
+        ...makeRecord(facts.tenant_id!, { created_at, ...facts, cost_microdollars: cost, reservations }),
       );
     },
     kill: () => end(false),

@@ -123,18 +123,27 @@ export function hasReached(spendMicrodollars: number, percent: number, limitMicr
 export function budgetAlert(
   budget: Pick<Budget, 'id' | 'period' | 'mode'> & BudgetScope,
   threshold: BudgetThreshold,
-  standing: { periodStartMs: number; spendMicrodollars: number; limitMicrodollars: number },
+  standing: {
+    periodStartMs: number;
+    spendMicrodollars: number;
+    limitMicrodollars: number;
+    /** A cost can come late, into a period that has ended. */
+    periodIsOver?: boolean;
+  },
   /** For the scope team: people know it by its name. */
   teamName: string | null,
 ) {
   const periodStart = new Date(standing.periodStartMs).toISOString();
   const { spendMicrodollars, limitMicrodollars } = standing;
+  const when = standing.periodIsOver
+    ? `in the ${budget.period} from ${periodStart.slice(0, 10)}`
+    : `this ${budget.period}`;
   return {
     type: 'budget_threshold' as const,
     severity: threshold.severity,
     title:
       `${threshold.percent}% of the budget for ${describeScope(budget, teamName)} is spent: ` +
-      `${shortUsd(spendMicrodollars)} of ${shortUsd(limitMicrodollars)} this ${budget.period}`,
+      `${shortUsd(spendMicrodollars)} of ${shortUsd(limitMicrodollars)} ${when}`,
     metadata: {
       budget_id: budget.id,
       threshold: threshold.fraction,

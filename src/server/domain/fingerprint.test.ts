@@ -1,8 +1,9 @@
-import { createSecretKey, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { openKeyedHash } from '../../ledger/keyed-hash.ts';
 import { fingerprintPrompt } from './fingerprint.ts';
 
-const key = createSecretKey(randomBytes(32));
+const key = openKeyedHash(randomBytes(32));
 const bodyOf = (value: unknown) => Buffer.from(JSON.stringify(value));
 const chat = (system: string, question: string, settings = {}) =>
   bodyOf({
@@ -29,7 +30,7 @@ describe('a prompt’s fingerprint', () => {
 
   it('differs between tenants for one body', () => {
     const body = chat('x'.repeat(20_000), 'question');
-    const other = print(body, createSecretKey(randomBytes(32)));
+    const other = print(body, openKeyedHash(randomBytes(32)));
     const own = print(body);
     for (const name of Object.keys(own) as (keyof typeof own)[]) {
       expect(own[name]).toMatch(/^[0-9a-f]{32}$/);

@@ -1,4 +1,4 @@
-import { createHmac, type KeyObject } from 'node:crypto';
+import type { KeyedHash } from '../../ledger/keyed-hash.ts';
 
 /**
  * Fingerprints tell that two prompts of one tenant are the same without keeping a byte of them: keyed hashes,
@@ -12,7 +12,7 @@ import { createHmac, type KeyObject } from 'node:crypto';
 export const PREFIX_BYTES = 4 * 1024;
 export const LONG_PREFIX_BYTES = 16 * 1024;
 const END_BYTES = 4 * 1024;
-const FINGERPRINT_BYTES = 16;
+const FINGERPRINT_DIGITS = 32;
 
 /** Hexadecimal; null where there is nothing to compare. */
 export interface PromptFingerprints {
@@ -40,35 +40,35 @@ const PROMPT_KEYS: Record<'openai' | 'anthropic' | 'gemini', readonly string[]> 
 };
 
 export function fingerprintPrompt(
-  key: KeyObject,
+  keyed: KeyedHash,
   wire: keyof typeof PROMPT_KEYS,
   body: Buffer,
 ): PromptFingerprints {
   if (body.length === 0) return NO_FINGERPRINTS;
   const start = promptStart(wire, body);
   let hashedTo = start;
-  let prefix: Buffer | null = null;
-  let longPrefix: Buffer | null = null;
+  let prefix: string | null = null;
+  let longPrefix: string | null = null;
   if (body.length - start >= PREFIX_BYTES) {
     hashedTo = start + PREFIX_BYTES;
-    prefix = keyedHash(key, [body.subarray(start, hashedTo)]);
+    prefix = cut(keyed(body.subarray(start, hashedTo)));
   }
   if (prefix && body.length - start >= LONG_PREFIX_BYTES) {
     hashedTo = start + LONG_PREFIX_BYTES;
-    longPrefix = keyedHash(key, [prefix, body.subarray(start + PREFIX_BYTES, hashedTo)]);
+    longPrefix = cut(keyed(prefix, body.subarray(start + PREFIX_BYTES, hashedTo)));
   }
   // Each step takes in the one before, so no byte is hashed twice.
-  const shape = Buffer.from(`${body.length}:${start}:`);
-  const prompt = keyedHash(key, [
+  const shape = `${body.length}:${start}:`;
+  const prompt = keyed(
     shape,
     longPrefix ?? prefix ?? shape,
     ...endsOf(body.subarray(0, start)),
     body.subarray(longPrefix ? Math.max(hashedTo, body.length - END_BYTES) : hashedTo),
-  ]);
+  );
   return {
-    prompt_fingerprint: prompt.toString('hex'),
-    prefix_fingerprint: prefix?.toString('hex') ?? null,
-    long_prefix_fingerprint: longPrefix?.toString('hex') ?? null,
+    prompt_fingerprint: cut(prompt),
+    prefix_fingerprint: prefix,
+    long_prefix_fingerprint: longPrefix,
   };
 }
 
@@ -86,8 +86,6 @@ function endsOf(part: Buffer): Buffer[] {
   return [part.subarray(0, END_BYTES), part.subarray(part.length - END_BYTES)];
 }
 
-function keyedHash(key: KeyObject, parts: readonly Buffer[]): Buffer {
-  const hmac = createHmac('sha256', key);
-  for (const part of parts) hmac.update(part);
-  return hmac.digest().subarray(0, FINGERPRINT_BYTES);
+function cut(digest: string): string {
+  return digest.slice(0, FINGERPRINT_DIGITS);
 }

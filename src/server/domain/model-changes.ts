@@ -60,12 +60,13 @@ export function unpricedModelOf(record: RequestRecord): UnpricedModel | null {
     : { tenant_id: record.tenant_id, provider: record.provider, model_id: modelId };
 }
 
+/** Names hold no line break: the readers take control characters out of them. */
 export function sightingKey(sighting: ModelSighting): string {
-  return JSON.stringify([nameKey(sighting), sighting.model_served]);
+  return `${nameKey(sighting)}\n${sighting.model_served}`;
 }
 
 function nameKey({ tenant_id, provider, model_requested }: ModelSighting): string {
-  return JSON.stringify([tenant_id, provider, model_requested]);
+  return `${tenant_id}\n${provider}\n${model_requested}`;
 }
 
 /**

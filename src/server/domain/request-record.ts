@@ -33,8 +33,8 @@ export interface AdmittedRequest extends PromptFingerprints {
   input_tokens_approximate: number;
 }
 
-/** One proxied call from end to end: the row of the request log and, if it reached a provider, of the ledger. */
-export interface RequestRecord extends Omit<AdmittedRequest, 'input_tokens_approximate'> {
+/** What became of it. */
+export interface RequestOutcome {
   /** The model that answered, else the one asked for. */
   model_id: string | null;
   model_family: string | null;
@@ -58,3 +58,6 @@ export interface RequestRecord extends Omit<AdmittedRequest, 'input_tokens_appro
   latency_total_ms: number;
   latency_first_byte_ms: number | null;
 }
+
+/** One proxied call from end to end: the row of the request log and, if it reached a provider, of the ledger. */
+export interface RequestRecord extends AdmittedRequest, RequestOutcome {}

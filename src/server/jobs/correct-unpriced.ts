@@ -3,6 +3,7 @@ import { chainRecords, emptyChain, type LedgerDraft, signHead } from '../../ledg
 import { findPrice, type PriceBook } from '../domain/price-book.ts';
 import { costOf } from '../domain/pricing.ts';
 import { recordAudit } from '../store/audit.ts';
+import { commitCharges, findCharges, type Spending } from '../store/budget-charges.ts';
 import {
   listUnpricedRequests,
   lockUnpricedRequests,
@@ -18,12 +19,12 @@ import type { JobParts, Task } from './task.ts';
 
 const BATCH_REQUESTS = 500;
 
-type Correction = PricedRequest & { draft: LedgerDraft };
+type Correction = PricedRequest & Spending & { draft: LedgerDraft };
 
 /**
  * Charges requests that were made before their model had a price, as far back as the month before this one. The
  * ledger keeps what it said and gets a correcting record; the log, the rollups and the budgets get the cost where
- * the request stands. Each batch is one transaction, and a request is corrected once however often this runs.
+ * the request stands, and a budget that its thresholds pass says so. Each batch is one transaction, and a request is corrected once however often this runs.
  */
 export function correctUnpriced(parts: JobParts): Task {
   return async () => {
@@ -59,10 +60,12 @@ async function correctBatch(
     (request) => correctionOf(request, book, nowMs) ?? [],
   );
   if (corrections.length === 0) return;
+  const charges = await findCharges(db, tenantIds, corrections);
   await priceRequests(
     db,
     corrections.map(({ draft: _, ...priced }) => priced),
   );
+  await commitCharges(db, charges, nowMs);
   const chains = heads.map((head) => {
     const own = corrections.filter((row) => row.tenant_id === head.tenant_id && row.cost_microdollars > 0);
     return chainRecords(
@@ -104,6 +107,10 @@ function correctionOf(request: UnpricedRequest, book: PriceBook, nowMs: number):
   return {
     tenant_id: request.tenant_id,
     id: request.id,
+    created_at: request.created_at.toISOString(),
+    team_id: request.team_id,
+    service_name: request.service_name,
+    agent: request.agent,
     cost_microdollars: cost.microdollars,
     price_id: found.priceId,
     model_family: found.modelFamily,

@@ -6,6 +6,8 @@ import type { Upstream } from './upstreams.ts';
 
 /** How long the last event of a stream may be kept back when the upstream does not close after it. */
 const MAX_HELD_MS = 1_000;
+/** More than this may not wait for the unpacking; the provider is slowed down. */
+const MAX_UNREAD_BYTES = 1024 * 1024;
 /** More than this after the last event is no end of a stream; it goes on at the client's pace. */
 const MAX_HELD_BYTES = 1024 * 1024;
 
@@ -24,7 +26,7 @@ export interface PassageOptions {
   providerKey: string;
   /** Read on to the final usage when the client leaves, instead of hanging up on the provider. */
   drainOnAbort: boolean;
-  openReader: (status: number, head: ResponseHead) => UsageReader;
+  openReader: (status: number, head: ResponseHead, onCaughtUp: () => void) => UsageReader;
 }
 
 export type Exchange =
@@ -73,6 +75,9 @@ class Passage implements Dispatcher.DispatchHandler {
   #firstByteAtMs = 0;
   /** Bytes of the body still to come, where the provider said how many there are. */
   #bytesLeft = Number.POSITIVE_INFINITY;
+  /** What the reader, still unpacking, has not seen all of: nobody knows yet whether it is the end. */
+  #unread: Buffer[] = [];
+  #unreadBytes = 0;
   #held: Buffer[] = [];
   #heldBytes = 0;
   #heldTimer: NodeJS.Timeout | null = null;
@@ -108,7 +113,7 @@ class Passage implements Dispatcher.DispatchHandler {
     this.#firstByteAtMs = performance.now();
     const headers = downstreamHeaders(rawHeaders, this.#options.providerKey, this.#options.requestId);
     const head = headLookup(headers);
-    this.#reader = this.#options.openReader(status, head);
+    this.#reader = this.#options.openReader(status, head, () => this.#onCaughtUp());
     const length = head.get('content-length');
     if (length !== undefined && /^\d+$/.test(length)) this.#bytesLeft = Number(length);
     if (this.#clientLeft) return true;
@@ -125,7 +130,22 @@ class Passage implements Dispatcher.DispatchHandler {
     reader.push(chunk);
     this.#bytesLeft -= chunk.length;
     if (this.#clientLeft) return true;
-    const isLast = this.#held.length > 0 || this.#bytesLeft <= 0 || reader.streamEnded();
+    if (reader.caughtUp() && this.#unread.length === 0) return this.#pass(chunk);
+    this.#unread.push(chunk);
+    this.#unreadBytes += chunk.length;
+    return this.#unreadBytes <= MAX_UNREAD_BYTES;
+  }
+
+  #onCaughtUp(): void {
+    this.#unreadBytes = 0;
+    let goesOn = true;
+    for (const chunk of this.#unread.splice(0)) if (!this.#clientLeft) goesOn = this.#pass(chunk);
+    if (goesOn) this.#resume();
+  }
+
+  /** False when the client should first take what it has been sent. */
+  #pass(chunk: Buffer): boolean {
+    const isLast = this.#held.length > 0 || this.#bytesLeft <= 0 || this.#reader!.streamEnded();
     if (!isLast) return this.#client.write(chunk);
     this.#hold(chunk);
     return this.#heldBytes <= MAX_HELD_BYTES || this.#flushHeld();
@@ -147,7 +167,8 @@ class Passage implements Dispatcher.DispatchHandler {
   #hold(chunk: Buffer): void {
     this.#held.push(chunk);
     this.#heldBytes += chunk.length;
-    this.#heldTimer ??= setTimeout(() => this.#flushHeld(), MAX_HELD_MS);
+    // Where the whole body is here, its end comes with it.
+    if (this.#bytesLeft > 0) this.#heldTimer ??= setTimeout(() => this.#flushHeld(), MAX_HELD_MS);
   }
 
   /** False when the client should first take what it has been sent. */
@@ -166,6 +187,7 @@ class Passage implements Dispatcher.DispatchHandler {
 
   #conclude(ended: 'complete' | 'cut' | 'client_left'): void {
     this.#stopHolding();
+    this.#held.push(...this.#unread.splice(0));
     this.#resolve({
       kind: 'answered',
       status: this.#status,
@@ -189,6 +211,7 @@ class Passage implements Dispatcher.DispatchHandler {
     if (this.#client.writableFinished) return;
     this.#clientLeft = true;
     this.#held = [];
+    this.#unread = [];
     if (this.#options.drainOnAbort) this.#resume();
     else this.#abort?.();
   }

@@ -39,7 +39,7 @@ const GOOGLE_CREDENTIAL_PARAMETERS = new Set([
 ]);
 
 /** Set anew for the upstream, or of no use to it. */
-const OWN = new Set(['host', 'content-length', 'expect', 'accept-encoding']);
+const OWN = new Set(['host', 'content-length', 'expect']);
 /** Who the caller is to the servers in front of us is nothing the provider should learn. */
 const ABOUT_THE_CALLER = /^(?:forwarded$|x-forwarded-|x-real-ip$|x-client-ip$|true-client-ip$|cf-)/;
 
@@ -110,6 +110,27 @@ function decodedLoosely(text: string): string {
 }
 const MAX_DECODINGS = 4;
 
+type Fate = 'passed' | 'dropped' | 'encoding';
+/** What becomes of a caller's header, by its name as it was spelled: there are few, and they come every time. */
+const MAX_FATES = 1_000;
+const fates = new Map<string, Fate>();
+
+function fateOf(name: string): Fate {
+  const known = fates.get(name);
+  if (known !== undefined) return known;
+  const lower = name.toLowerCase();
+  const isDropped =
+    HOP_BY_HOP.has(lower) ||
+    CREDENTIALS.has(lower) ||
+    OWN.has(lower) ||
+    isGatewayHeader(lower) ||
+    ABOUT_THE_CALLER.test(lower);
+  const fate = lower === 'accept-encoding' ? 'encoding' : isDropped ? 'dropped' : 'passed';
+  if (fates.size >= MAX_FATES) fates.clear();
+  fates.set(name, fate);
+  return fate;
+}
+
 /** What goes upstream: the caller's headers in their order and spelling, less what is not theirs to send. */
 export function upstreamHeaders(
   rawHeaders: readonly string[],
@@ -122,12 +143,11 @@ export function upstreamHeaders(
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
     const value = rawHeaders[index + 1]!;
-    const lower = name.toLowerCase();
-    if (lower === 'accept-encoding')
+    const fate = fateOf(name);
+    if (fate === 'encoding')
       acceptEncoding = acceptEncoding === undefined ? value : `${acceptEncoding}, ${value}`;
-    if (HOP_BY_HOP.has(lower) || CREDENTIALS.has(lower) || OWN.has(lower) || dropped.has(lower)) continue;
-    if (isGatewayHeader(lower) || ABOUT_THE_CALLER.test(lower) || holdsApiKey(value)) continue;
-    headers.push(name, value);
+    else if (fate === 'passed' && !dropped.has(name.toLowerCase()) && !holdsApiKey(value))
+      headers.push(name, value);
   }
   headers.push('Accept-Encoding', readableEncodings(acceptEncoding));
   headers.push(...CREDENTIAL_HEADER[provider](providerKey));

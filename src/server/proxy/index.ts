@@ -13,7 +13,7 @@ import { Journal } from './journal/journal.ts';
 import { findInterrupted } from './journal/replay.ts';
 import { claimJournal } from './journal/slots.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
-import { recordInterrupted } from './meter.ts';
+import { meterInterrupted } from './meter.ts';
 import { ModelWatch } from './model-watch.ts';
 import { keepOnlyNodeId, takeNodeId } from './node-id.ts';
 import { OutputHistory } from './output-history.ts';
@@ -92,7 +92,7 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
     async start() {
       await snapshots.refreshPrices();
       await Promise.all(
-        node.interrupted.map((request) => journal.end(recordInterrupted(request, snapshots.prices))),
+        node.interrupted.map((request) => journal.end(request, meterInterrupted(request, snapshots.prices))),
       );
       control.start();
       leases.start();

@@ -12,6 +12,7 @@ import {
 } from '../../ledger/chain.ts';
 import type { Logger } from '../adapters/log.ts';
 import type { RequestRecord } from '../domain/request-record.ts';
+import { commitCharges, findCharges } from '../store/budget-charges.ts';
 import type { Database } from '../store/database.ts';
 import {
   ensureRequestsPartition,
@@ -24,7 +25,7 @@ import {
 } from '../store/ingest.ts';
 import { type SpentOfLease, spendLeases } from '../store/leases.ts';
 import { appendRequestsToTail } from '../store/tail.ts';
-import { commitCharges, findCharges, spentOfLeases } from './charge.ts';
+import { spentOfLeases } from './charge.ts';
 import type { Journal } from './journal/journal.ts';
 import { reportDamage } from './journal/replay.ts';
 import { listSegments, readEntries, segmentPath } from './journal/segments.ts';

@@ -1,6 +1,6 @@
 import { findPrice, type PriceBook } from '../domain/price-book.ts';
 import { costOf } from '../domain/pricing.ts';
-import type { AdmittedRequest, RequestRecord } from '../domain/request-record.ts';
+import type { AdmittedRequest, RequestOutcome } from '../domain/request-record.ts';
 import { emptyUsage, type ServedTerms, tokensInput, tokensOutput, type Usage } from '../domain/usage.ts';
 import { type Reading, type RequestFacts, requestText } from './providers/index.ts';
 import { countTokens } from './tap/estimate.ts';
@@ -9,7 +9,7 @@ import { countTokens } from './tap/estimate.ts';
 export const STATUS_CLIENT_LEFT = 499;
 
 type Pricing = Pick<
-  RequestRecord,
+  RequestOutcome,
   'cost_microdollars' | 'cost_status' | 'price_id' | 'model_family' | 'anomalies'
 >;
 const FREE: Pricing = {
@@ -20,7 +20,7 @@ const FREE: Pricing = {
   anomalies: [],
 };
 
-export interface Outcome {
+export interface Answer {
   status: number;
   ended: 'complete' | 'cut' | 'client_left';
   reading: Reading;
@@ -33,19 +33,19 @@ export async function meterAnswer(
   admitted: AdmittedRequest,
   facts: RequestFacts,
   body: Buffer,
-  outcome: Outcome,
+  answer: Answer,
   prices: PriceBook,
-): Promise<RequestRecord> {
-  const { reading } = outcome;
-  const billable = isBillable(facts, admitted.method, outcome.status);
+): Promise<RequestOutcome> {
+  const { reading } = answer;
+  const billable = isBillable(facts, admitted.method, answer.status);
   const metered = billable ? await usageOf(facts, body, reading) : UNMETERED;
   const pricing = billable ? priceUsage(admitted, reading, metered.usage, prices) : FREE;
   const anomalies = [...reading.anomalies, ...pricing.anomalies];
   if (reading.streamError) anomalies.push(`error in the stream: ${reading.streamError}`);
-  if (outcome.ended === 'cut') anomalies.push('the provider broke the response off');
-  return makeRecord(admitted, {
+  if (answer.ended === 'cut') anomalies.push('the provider broke the response off');
+  return makeOutcome(admitted, {
     modelServed: reading.modelServed,
-    status: outcome.ended === 'client_left' ? STATUS_CLIENT_LEFT : outcome.status,
+    status: answer.ended === 'client_left' ? STATUS_CLIENT_LEFT : answer.status,
     refusal: null,
     inLedger: true,
     usage: metered.usage ?? emptyUsage(),
@@ -54,18 +54,18 @@ export async function meterAnswer(
     terms: reading.terms,
     anomalies,
     interrupted: false,
-    latencyTotalMs: outcome.latencyTotalMs,
-    latencyFirstByteMs: outcome.latencyFirstByteMs,
+    latencyTotalMs: answer.latencyTotalMs,
+    latencyFirstByteMs: answer.latencyFirstByteMs,
   });
 }
 
-interface RecordFacts {
+interface OutcomeFacts {
   modelServed: string | null;
   status: number;
   refusal: string | null;
   inLedger: boolean;
   usage: Usage;
-  usageSource: RequestRecord['usage_source'];
+  usageSource: RequestOutcome['usage_source'];
   pricing: Pricing;
   terms: ServedTerms;
   anomalies: string[];
@@ -74,32 +74,8 @@ interface RecordFacts {
   latencyFirstByteMs: number | null;
 }
 
-/** Field by field: spreading objects of this size costs more than metering itself. */
-function makeRecord(admitted: AdmittedRequest, facts: RecordFacts): RequestRecord {
+function makeOutcome(admitted: AdmittedRequest, facts: OutcomeFacts): RequestOutcome {
   return {
-    id: admitted.id,
-    tenant_id: admitted.tenant_id,
-    created_at: admitted.created_at,
-    provider: admitted.provider,
-    method: admitted.method,
-    endpoint: admitted.endpoint,
-    model_requested: admitted.model_requested,
-    stream: admitted.stream,
-    api_key_id: admitted.api_key_id,
-    environment: admitted.environment,
-    team_id: admitted.team_id,
-    team_slug: admitted.team_slug,
-    service_name: admitted.service_name,
-    agent: admitted.agent,
-    user_name: admitted.user_name,
-    end_customer: admitted.end_customer,
-    tags: admitted.tags,
-    headers: admitted.headers,
-    reservations: admitted.reservations,
-    reserved_microdollars: admitted.reserved_microdollars,
-    prompt_fingerprint: admitted.prompt_fingerprint,
-    prefix_fingerprint: admitted.prefix_fingerprint,
-    long_prefix_fingerprint: admitted.long_prefix_fingerprint,
     model_id: facts.modelServed ?? admitted.model_requested,
     model_family: facts.pricing.model_family,
     status_code: facts.status,
@@ -133,7 +109,7 @@ async function usageOf(
   facts: RequestFacts,
   body: Buffer,
   reading: Reading,
-): Promise<{ usage: Usage | null; source: RequestRecord['usage_source'] }> {
+): Promise<{ usage: Usage | null; source: RequestOutcome['usage_source'] }> {
   if (reading.usage && reading.outputReported) return { usage: reading.usage, source: 'provider' };
   if (reading.usage) {
     const output = await countTokens(reading.outputText);
@@ -179,11 +155,11 @@ function priceUsage(
 }
 
 /** A request that got no answer from its provider: refused by us, or never answered. */
-export function recordWithoutAnswer(
+export function meterWithoutAnswer(
   admitted: AdmittedRequest,
   outcome: { status: number; refusal: string | null; reached: boolean; latencyTotalMs: number },
-): RequestRecord {
-  return makeRecord(admitted, {
+): RequestOutcome {
+  return makeOutcome(admitted, {
     modelServed: null,
     status: outcome.status,
     refusal: outcome.refusal,
@@ -204,12 +180,12 @@ export function recordWithoutAnswer(
  * record says so: its input is charged by its approximate size, or, where a budget had it reserve the most it
  * could cost, that much, so that a kill cannot carry a budget past its limit.
  */
-export function recordInterrupted(admitted: AdmittedRequest, prices: PriceBook): RequestRecord {
+export function meterInterrupted(admitted: AdmittedRequest, prices: PriceBook): RequestOutcome {
   const usage = { ...emptyUsage(), input: admitted.input_tokens_approximate };
   const priced = priceUsage(admitted, { modelServed: null, terms: STANDARD_TERMS }, usage, prices);
   const reserved = admitted.reserved_microdollars;
   const pricing = reserved > 0 ? { ...priced, cost_microdollars: reserved } : priced;
-  return makeRecord(admitted, {
+  return makeOutcome(admitted, {
     modelServed: null,
     status: STATUS_CLIENT_LEFT,
     refusal: null,

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Provider } from '../../contract/providers.ts';
 import { outputTokensByHistory } from '../domain/admission.ts';
-import type { RequestRecord } from '../domain/request-record.ts';
+import type { AdmittedRequest, RequestOutcome } from '../domain/request-record.ts';
 
 const MAX_MODELS = 10_000;
 const ANSWERS_PER_MODEL = 256;
@@ -14,11 +14,6 @@ interface History {
   tokensAtMost: number;
 }
 
-type Answered = Pick<
-  RequestRecord,
-  'tenant_id' | 'provider' | 'model_requested' | 'model_id' | 'tokens_output'
->;
-
 /**
  * What each tenant's models answered lately: how much, for requests that state no cap on their output, and as
  * which model, for names that have no price of their own.
@@ -27,7 +22,14 @@ export class OutputHistory {
   readonly #histories = new LRUCache<string, History>({ max: MAX_MODELS });
   readonly #servedModels = new LRUCache<string, string>({ max: MAX_MODELS });
 
-  add({ tenant_id, provider, model_requested, model_id, tokens_output: outputTokens }: Answered): void {
+  add(
+    {
+      tenant_id,
+      provider,
+      model_requested,
+    }: Pick<AdmittedRequest, 'tenant_id' | 'provider' | 'model_requested'>,
+    { model_id, tokens_output: outputTokens }: Pick<RequestOutcome, 'model_id' | 'tokens_output'>,
+  ): void {
     if (model_id !== null && model_id !== model_requested)
       this.#servedModels.set(`${provider} ${model_requested}`, model_id);
     const key = `${tenant_id} ${model_requested}`;

@@ -1,6 +1,6 @@
-import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Provider } from '../../contract/providers.ts';
+import { type KeyedHash, openKeyedHash } from '../../ledger/keyed-hash.ts';
 import type { Logger } from '../adapters/log.ts';
 import type { Vault } from '../adapters/vault.ts';
 import type { ParsedApiKey } from '../domain/api-keys.ts';
@@ -39,7 +39,7 @@ export interface TenantSnapshot {
   teams: TeamDirectory;
   providerKeys: ReadonlyMap<Provider, string>;
   /** Makes this tenant's prompts comparable with one another and with nobody else's. */
-  fingerprintKey: KeyObject;
+  fingerprint: KeyedHash;
   /** In the order of their ids, which is the order in which they are locked. */
   budgets: readonly Budget[];
   killSwitches: readonly ActiveKillSwitch[];
@@ -213,7 +213,9 @@ function makeSnapshot(state: TenantState, vault: Vault, log: Logger): TenantSnap
     keys: new Map(state.keys.map((key) => [key.key_hash, keyFacts(key)])),
     teams: makeTeamDirectory(state.teams),
     providerKeys: new Map(state.provider_keys.flatMap(openKey)),
-    fingerprintKey: vault.deriveKey(state.tenant_id, state.data_key_wrapped, 'prompt_fingerprint'),
+    fingerprint: openKeyedHash(
+      vault.deriveKey(state.tenant_id, state.data_key_wrapped, 'prompt_fingerprint'),
+    ),
     budgets: state.budgets,
     killSwitches: state.kill_switches,
   };

@@ -12,11 +12,28 @@ export type Target =
   | { kind: 'not_found' }
   | { kind: 'invalid_path' };
 
+/** Applications call few addresses; judging one anew for every call would be for nothing. */
+const MAX_REMEMBERED = 1_000;
+const MAX_REMEMBERED_LENGTH = 200;
+const remembered = new Map<string, Target>();
+
+/** A query may hold a key, and is nothing to remember. */
+export function readTarget(url: string): Target {
+  const known = remembered.get(url);
+  if (known) return known;
+  const target = judgeTarget(url);
+  if (url.length <= MAX_REMEMBERED_LENGTH && !url.includes('?')) {
+    if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+    remembered.set(url, target);
+  }
+  return target;
+}
+
 /**
  * Which provider a request is for and what goes to it. The path is kept byte for byte, because a provider may
  * give meaning to any spelling; what could leave the provider's own base in some reader's eyes is refused.
  */
-export function readTarget(url: string): Target {
+function judgeTarget(url: string): Target {
   if (!url.startsWith('/') || NOT_IN_A_TARGET.test(url)) return { kind: 'invalid_path' };
   const question = url.indexOf('?');
   const whole = question === -1 ? url : url.slice(0, question);

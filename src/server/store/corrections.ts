@@ -16,6 +16,9 @@ export interface UnpricedRequest extends RequestId {
   service_tier: ServedTerms['tier'];
   region: string | null;
   usage: Usage;
+  team_id: string | null;
+  service_name: string | null;
+  agent: string | null;
   /** As the request's own ledger record has it. */
   hierarchy_path: string;
 }
@@ -51,7 +54,7 @@ export async function lockUnpricedRequests(
 ): Promise<UnpricedRequest[]> {
   return db.query<UnpricedRequest>(sql`
     select requests.tenant_id, requests.id, requests.created_at, requests.provider, model_requested,
-           requests.model_id, service_tier, region, usage, hierarchy_path
+           requests.model_id, service_tier, region, usage, team_id, service_name, agent, hierarchy_path
       from requests
       join ledger_records using (tenant_id, sequence_number)
      where (requests.tenant_id, requests.id) in (
@@ -68,30 +71,24 @@ export interface PricedRequest extends RequestId {
   model_family: string;
 }
 
-interface PricedFigures extends RequestId {
-  created_at: string;
-}
-
 /**
- * Writes the cost of requests that had none, and adds it to every rollup and to the budgets of the periods in
- * which they were admitted. The rollup rows are there, made when the requests came in; a budget's period that
- * nobody has looked at yet is filled from the rollups when somebody does.
+ * Writes the cost of requests that had none, and adds it to every rollup. The rollup rows are there, made when
+ * the requests came in.
  */
 export async function priceRequests(db: Db, priced: readonly PricedRequest[]): Promise<void> {
   const figures = JSON.stringify(await markPriced(db, priced));
   for (const rollup of ROLLUPS) await db.query(addToRollup(rollup, figures));
-  await addToBudgets(db, figures);
 }
 
-async function markPriced(db: Db, priced: readonly PricedRequest[]): Promise<PricedFigures[]> {
-  return db.query<PricedFigures>(sql`
+async function markPriced(db: Db, priced: readonly PricedRequest[]): Promise<unknown[]> {
+  return db.query(sql`
     update requests
        set cost_status = 'priced', cost_microdollars = new.cost_microdollars,
            price_id = new.price_id, model_family = new.model_family
       from json_to_recordset(${JSON.stringify(priced)}::json) as new (
         tenant_id uuid, id uuid, cost_microdollars bigint, price_id uuid, model_family text)
      where requests.tenant_id = new.tenant_id and requests.id = new.id
-    returning requests.tenant_id, created_at,
+    returning requests.tenant_id,
               date_trunc('hour', created_at, 'UTC') as hour,
               (created_at at time zone 'UTC')::date as day,
               provider,
@@ -102,7 +99,7 @@ async function markPriced(db: Db, priced: readonly PricedRequest[]): Promise<Pri
 }
 
 const FIGURE_COLUMNS = sql`
-  tenant_id uuid, created_at timestamptz, hour timestamptz, day date, provider text, model_id text, team_id text,
+  tenant_id uuid, hour timestamptz, day date, provider text, model_id text, team_id text,
   service_name text, environment text, status_code integer, user_name text, end_customer text, agent text,
   cost bigint`;
 
@@ -130,23 +127,4 @@ function addToRollup({ table, key }: (typeof ROLLUPS)[number], figures: string):
               from json_to_recordset(${figures}::json) as figures (${FIGURE_COLUMNS})
              group by ${columns}) added
      where ${same}`;
-}
-
-async function addToBudgets(db: Db, figures: string): Promise<void> {
-  await db.query(sql`
-    update budget_periods as total set committed_microdollars = total.committed_microdollars + added.cost
-      from (select budgets.tenant_id, budgets.id as budget_id,
-                   date_trunc(budgets.period, figures.created_at, 'UTC') as period_start,
-                   sum(cost)::bigint as cost
-              from json_to_recordset(${figures}::json) as figures (${FIGURE_COLUMNS})
-              join budgets on budgets.tenant_id = figures.tenant_id
-               and case budgets.scope_type
-                     when 'organization' then true
-                     when 'team' then budgets.scope_id = figures.team_id
-                     when 'service' then budgets.scope_id = figures.service_name
-                     when 'agent' then budgets.agent_name = figures.agent
-                   end
-             group by 1, 2, 3) added
-     where (total.tenant_id, total.budget_id, total.period_start)
-         = (added.tenant_id, added.budget_id, added.period_start)`);
 }

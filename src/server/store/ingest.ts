@@ -51,6 +51,11 @@ function selectHeads(db: Db, tenantIds: readonly string[]): Promise<ChainHead[]>
        for update`);
 }
 
+/** As PostgreSQL writes one; the driver would look for characters to escape in every one of them. */
+function uuidArray(ids: readonly string[]): string {
+  return `{${ids.join(',')}}`;
+}
+
 /** Which of these requests are in the log already: a batch may come twice, its records count once. */
 export async function listKnownRequests(
   db: Db,
@@ -59,7 +64,8 @@ export async function listKnownRequests(
   const rows = await db.query<{ id: string }>(sql`
     select id from requests
      where (tenant_id, id) in (
-       select * from unnest(${requests.map((r) => r.tenant_id)}::uuid[], ${requests.map((r) => r.id)}::uuid[]))`);
+       select * from unnest(${uuidArray(requests.map((r) => r.tenant_id))}::uuid[],
+                            ${uuidArray(requests.map((r) => r.id))}::uuid[]))`);
   return new Set(rows.map((row) => row.id));
 }
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import type { Logger } from '../../adapters/log.ts';
-import type { AdmittedRequest, RequestRecord } from '../../domain/request-record.ts';
-import { encodeBegin, encodeEnd, encodeVoid, SEAL_FRAME } from './frame.ts';
+import type { AdmittedRequest, RequestOutcome } from '../../domain/request-record.ts';
+import { checkSize, encodeFrames, type JournalEntry, SEAL } from './frame.ts';
 import { createSegment, type Disk, listSegments, realDisk, segmentPath } from './segments.ts';
 
 const MAX_SEGMENT_BYTES = 16 * 1024 * 1024;
@@ -14,11 +14,9 @@ const MAX_FAILURES_IN_A_ROW = 2;
 /** The journal cannot take the entry; nothing may be promised on it. */
 export class JournalUnavailable extends Error {}
 
-interface Waiting {
+/** Begin entries are done when written (a killed process cannot lose them); all others when on disk. */
+interface Waiting extends JournalEntry {
   id: string;
-  frame: Buffer;
-  /** Begin entries are done when written (a killed process cannot lose them); all others when on disk. */
-  kind: 'begin' | 'end' | 'void';
   done: () => void;
   failed: (error: Error) => void;
 }
@@ -36,8 +34,8 @@ export class Journal {
   readonly #maxBytes: number;
   readonly #maxSegmentBytes: number;
   readonly #log: Logger;
-  /** Admitted and not ended; carried into every new segment so that older ones can go. */
-  readonly #open = new Map<string, Buffer>();
+  /** Admitted and not ended, by id; carried into every new segment so that older ones can go. */
+  readonly #open = new Map<string, JournalEntry>();
   #queue: Waiting[] = [];
   #written: Waiting[] = [];
   /** Refused, but to be written all the same as soon as there is a disk again: what has happened has happened. */
@@ -90,17 +88,22 @@ export class Journal {
   /** Written when it returns: killing the process does not lose it. */
   begin(request: AdmittedRequest): Promise<void> {
     if (!this.writable) return Promise.reject(new JournalUnavailable('the journal takes no new requests'));
-    const frame = encodeBegin(request);
-    this.#open.set(request.id, frame);
-    return this.#append(request.id, frame, 'begin');
+    const json = JSON.stringify(request);
+    checkSize(json);
+    this.#open.set(request.id, { kind: 'begin', json });
+    return this.#append(request.id, 'begin', json);
   }
 
   /**
    * On disk when it returns: the response may be completed. One that is refused is written later if it can be;
-   * until then its begin entry stands for it.
+   * until then its begin entry stands for it. The record is the begin entry's own text with the outcome at its
+   * end, so that nothing is encoded twice.
    */
-  end(record: RequestRecord): Promise<void> {
-    return this.#append(record.id, encodeEnd(record), 'end');
+  end(request: AdmittedRequest, outcome: RequestOutcome): Promise<void> {
+    const begun = this.#open.get(request.id)?.json ?? JSON.stringify(request);
+    const json = `${begun.slice(0, -1)},${JSON.stringify(outcome).slice(1)}`;
+    checkSize(json);
+    return this.#append(request.id, 'end', json);
   }
 
   /** Everything in segments before this one has been carried on. */
@@ -126,7 +129,7 @@ export class Journal {
     if (fd === null) return;
     try {
       // Requests still open here will never end; their begin entries stay for the next start to find.
-      if (this.#open.size === 0) this.#writeFully(SEAL_FRAME);
+      if (this.#open.size === 0) this.#writeFully(encodeFrames([SEAL]));
       this.#disk.fsyncSync(fd);
     } catch (error) {
       this.#log.error({ err: error, segment: this.#number }, 'the last journal segment could not be sealed');
@@ -134,14 +137,14 @@ export class Journal {
     this.#closeQuietly(fd);
   }
 
-  #append(id: string, frame: Buffer, kind: 'begin' | 'end'): Promise<void> {
+  #append(id: string, kind: 'begin' | 'end', json: string): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new JournalUnavailable('the journal is closed'));
       const done = () => {
         if (kind === 'end') this.#open.delete(id);
         resolve();
       };
-      this.#queue.push({ id, frame, kind, done, failed: reject });
+      this.#queue.push({ id, kind, json, done, failed: reject });
       if (this.#fd === null || this.#flushScheduled) return;
       this.#flushScheduled = true;
       setImmediate(() => this.#flush());
@@ -154,7 +157,7 @@ export class Journal {
     const batch = this.#queue;
     this.#queue = [];
     try {
-      this.#writeFully(batch.length === 1 ? batch[0]!.frame : Buffer.concat(batch.map(({ frame }) => frame)));
+      this.#writeFully(encodeFrames(batch));
     } catch (error) {
       this.#written.push(...batch);
       return this.#abandonSegment(error as Error);
@@ -194,7 +197,7 @@ export class Journal {
   #rotate(): void {
     const fd = this.#fd!;
     try {
-      this.#writeFully(SEAL_FRAME);
+      this.#writeFully(encodeFrames([SEAL]));
       this.#disk.fsyncSync(fd);
     } catch (error) {
       return this.#abandonSegment(error as Error);
@@ -211,7 +214,7 @@ export class Journal {
       this.#number += 1;
       this.#segmentBytes = 0;
       this.#fd = createSegment(this.#disk, this.directory, this.#number);
-      if (this.#open.size > 0) this.#writeFully(Buffer.concat([...this.#open.values()]));
+      if (this.#open.size > 0) this.#writeFully(encodeFrames([...this.#open.values()]));
     } catch (error) {
       return this.#abandonSegment(error as Error);
     }
@@ -245,7 +248,7 @@ export class Journal {
   /** A begin entry that was refused may have got to the disk, and would look like a request cut short by a kill. */
   #takenBack(id: string): Waiting {
     this.#open.delete(id);
-    return { id, frame: encodeVoid(id), kind: 'void', done: () => {}, failed: () => {} };
+    return { id, kind: 'void', json: JSON.stringify({ id }), done: () => {}, failed: () => {} };
   }
 
   #closeQuietly(fd: number): void {

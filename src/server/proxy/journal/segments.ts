@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
-import { decodeFrame, type JournalEntry, MAX_PAYLOAD_BYTES, SEAL_FRAME } from './frame.ts';
+import { decodeFrame, encodeFrames, type JournalEntry, MAX_PAYLOAD_BYTES, SEAL } from './frame.ts';
 
 /** The calls the journal makes on the disk; tests put failing ones in their place. */
 export interface Disk {
@@ -56,10 +56,11 @@ export function isSealed(path: string): boolean {
   const fd = fs.openSync(path, 'r');
   try {
     const size = fs.fstatSync(fd).size;
-    if (size < SEAL_FRAME.length) return false;
-    const tail = Buffer.alloc(SEAL_FRAME.length);
+    const seal = encodeFrames([SEAL]);
+    if (size < seal.length) return false;
+    const tail = Buffer.alloc(seal.length);
     fs.readSync(fd, tail, 0, tail.length, size - tail.length);
-    return tail.equals(SEAL_FRAME);
+    return tail.equals(seal);
   } finally {
     fs.closeSync(fd);
   }

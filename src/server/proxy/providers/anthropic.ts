@@ -70,7 +70,6 @@ export class AnthropicReader implements WireReader {
       terminal: this.terminal,
       streamError: this.streamError,
       anomalies: this.counts.anomalies,
-      reported: this.reported,
     };
   }
 

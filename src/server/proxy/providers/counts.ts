@@ -4,7 +4,6 @@ const MAX_AUDIO_SECONDS = 10_000_000;
 const MAX_NAME_BYTES = 256;
 const MAX_MESSAGE_CHARS = 256;
 const MAX_ANOMALIES = 20;
-const MAX_RAW_BYTES = 4096;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -95,11 +94,4 @@ function clip(text: string): string {
     .replace(/\p{Cc}/gu, ' ')
     .slice(0, MAX_MESSAGE_CHARS)
     .replace(/[\ud800-\udbff]$/, '');
-}
-
-/** The usage as the provider put it, for the record; null when it is too large to keep. */
-export function rawUsage(usage: unknown): string | null {
-  if (usage === undefined || usage === null) return null;
-  const text = JSON.stringify(usage);
-  return Buffer.byteLength(text) <= MAX_RAW_BYTES ? text : null;
 }

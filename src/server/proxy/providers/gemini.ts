@@ -116,7 +116,6 @@ export class GeminiReader implements WireReader {
       terminal: this.terminal,
       streamError: this.streamError,
       anomalies: this.counts.anomalies,
-      reported: this.reported,
     };
   }
 

@@ -98,7 +98,6 @@ export class OpenaiReader implements WireReader {
   readonly shape = RESPONSE;
   private readonly endpoint: string;
   private readonly counts = new CountReader();
-  private reported: unknown = null;
   private usage: Usage | null = null;
   private modelServed: string | null = null;
   private tier: unknown = null;
@@ -142,7 +141,6 @@ export class OpenaiReader implements WireReader {
       terminal: this.terminal || (this.finished && this.usage !== null),
       streamError: this.streamError,
       anomalies: this.counts.anomalies,
-      reported: this.reported,
     };
   }
 
@@ -158,7 +156,6 @@ export class OpenaiReader implements WireReader {
     const usage =
       raw === null ? this.durationUsage(values.duration) : openaiUsage(raw, this.endpoint, this.counts);
     if (usage === null) return;
-    this.reported = raw ?? { duration: values.duration };
     this.usage = usage;
   }
 

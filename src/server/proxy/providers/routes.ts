@@ -79,8 +79,31 @@ const DEFAULT_WIRE: Record<Provider, Wire> = {
   prov_d: 'openai',
 };
 
+/** Most calls go to a few paths, each a walk through all the patterns. */
+const MAX_REMEMBERED = 1_000;
+const MAX_REMEMBERED_LENGTH = 200;
+const rememberedPosts: Record<Provider, Map<string, Route>> = {
+  prov_a: new Map(),
+  prov_b: new Map(),
+  prov_c: new Map(),
+  prov_d: new Map(),
+};
+
 /** Sorts a request by what it does. `rawPath` is what follows the provider prefix, query included. */
 export function routeOf(provider: Provider, method: string, rawPath: string): Route {
+  if (method !== 'POST' || rawPath.length > MAX_REMEMBERED_LENGTH)
+    return findRoute(provider, method, rawPath);
+  const posts = rememberedPosts[provider];
+  let route = posts.get(rawPath);
+  if (route === undefined) {
+    if (posts.size >= MAX_REMEMBERED) posts.clear();
+    route = findRoute(provider, method, rawPath);
+    posts.set(rawPath, route);
+  }
+  return route;
+}
+
+function findRoute(provider: Provider, method: string, rawPath: string): Route {
   const query = rawPath.indexOf('?');
   const path = plainPath(query < 0 ? rawPath : rawPath.slice(0, query));
   const wire = wireOf(provider, path);

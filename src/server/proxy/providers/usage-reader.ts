@@ -3,7 +3,6 @@ import { BodyReader } from '../tap/body-reader.ts';
 import { openDecoder } from '../tap/decode.ts';
 import { TextSink } from '../tap/text-sink.ts';
 import { AnthropicReader } from './anthropic.ts';
-import { rawUsage } from './counts.ts';
 import { GeminiReader } from './gemini.ts';
 import { OpenaiReader } from './openai.ts';
 import type { RequestFacts } from './request-facts.ts';
@@ -34,13 +33,13 @@ export interface Reading {
   /** An error inside a response that began as a success. */
   streamError: string | null;
   anomalies: string[];
-  /** The reported usage as JSON, at most 4 KiB. */
-  raw: string | null;
 }
 
 export interface UsageReader {
   /** Takes the bytes as they came from the upstream, still packed. Never throws. */
   push(chunk: Buffer): void;
+  /** Everything pushed so far has been read; packed bytes take a moment. */
+  caughtUp(): boolean;
   /** The event that ends a stream was seen: a client may take the response for complete. */
   streamEnded(): boolean;
   /** Call once, after the last byte or when the exchange was cut. Never rejects. */
@@ -48,7 +47,12 @@ export interface UsageReader {
 }
 
 /** Opens a reader for one response. Refusals, free endpoints and re-reads have no usage to look for. */
-export function openUsageReader(facts: RequestFacts, status: number, head: ResponseHead): UsageReader {
+export function openUsageReader(
+  facts: RequestFacts,
+  status: number,
+  head: ResponseHead,
+  onCaughtUp?: () => void,
+): UsageReader {
   const billable = facts.kind === 'inference' || facts.kind === 'unknown';
   if (!billable || status < 200 || status > 299) return blindReader([]);
   const wire = openWire(facts, head);
@@ -59,7 +63,7 @@ export function openUsageReader(facts: RequestFacts, status: number, head: Respo
     if (text.open && wire.outputKnown()) text.close();
     textMark = text.mark();
   });
-  const decoder = openDecoder(head.contentEncoding, (bytes) => body.push(bytes));
+  const decoder = openDecoder(head.contentEncoding, (bytes) => body.push(bytes), onCaughtUp);
   if (decoder === null) return blindReader(['the content encoding cannot be read']);
   let fault: string | null = null;
   return {
@@ -72,6 +76,7 @@ export function openUsageReader(facts: RequestFacts, status: number, head: Respo
         fault = 'the response could not be read';
       }
     },
+    caughtUp: () => decoder.caughtUp(),
     streamEnded: () => body.doneMarkerSeen || (body.isEventStream && wire.terminal),
     async finish() {
       const stopped = await decoder.finish();
@@ -106,7 +111,6 @@ function concluded(wire: WireReader, body: BodyReader, text: TextSink, fault: st
     outputText: outputReported ? '' : text.read(),
     streamError: findings.streamError,
     anomalies: fault === null ? findings.anomalies : [...findings.anomalies, fault],
-    raw: findings.usage === null ? null : rawUsage(findings.reported),
   };
 }
 
@@ -121,7 +125,11 @@ function blindReader(anomalies: string[]): UsageReader {
     outputText: '',
     streamError: null,
     anomalies,
-    raw: null,
   };
-  return { push() {}, streamEnded: () => false, finish: () => Promise.resolve(reading) };
+  return {
+    push() {},
+    caughtUp: () => true,
+    streamEnded: () => false,
+    finish: () => Promise.resolve(reading),
+  };
 }

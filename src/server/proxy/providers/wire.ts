@@ -15,8 +15,6 @@ export interface WireFindings {
   terminal: boolean;
   streamError: string | null;
   anomalies: string[];
-  /** The usage object as reported. */
-  reported: unknown;
 }
 
 /** Takes in the documents of one response, in order, and says what they amount to. */

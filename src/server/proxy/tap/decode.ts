@@ -26,6 +26,8 @@ function codingOf(offer: string): string {
 export interface Decoder {
   /** Never throws; bytes after a fault are ignored. */
   push(bytes: Buffer): void;
+  /** Everything pushed so far has been handed on, or will never be. */
+  caughtUp(): boolean;
   /** Resolves when everything pushed has been handed on, with the reason reading stopped early, if it did. */
   finish(): Promise<string | null>;
 }
@@ -34,23 +36,25 @@ export interface Decoder {
 export function openDecoder(
   contentEncoding: string | undefined,
   onBytes: (bytes: Buffer) => void,
+  onCaughtUp: () => void = () => {},
 ): Decoder | null {
   const coding = codingOf(contentEncoding ?? 'identity');
   switch (coding) {
     case '':
     case 'identity':
-      return { push: onBytes, finish: () => Promise.resolve(null) };
+      return { push: onBytes, caughtUp: () => true, finish: () => Promise.resolve(null) };
     case 'gzip':
     case 'x-gzip':
-      return unpack(() => createGunzip(ZLIB_OPTIONS), onBytes);
+      return unpack(() => createGunzip(ZLIB_OPTIONS), onBytes, onCaughtUp);
     case 'deflate':
       // The name covers two formats; a zlib header has 8 in the low half of its first byte.
       return unpack(
         (first) => ((first & 0x0f) === 8 ? createInflate(ZLIB_OPTIONS) : createInflateRaw(ZLIB_OPTIONS)),
         onBytes,
+        onCaughtUp,
       );
     case 'br':
-      return unpack(() => createBrotliDecompress(BROTLI_OPTIONS), onBytes);
+      return unpack(() => createBrotliDecompress(BROTLI_OPTIONS), onBytes, onCaughtUp);
     default:
       return null;
   }
@@ -65,7 +69,12 @@ const BROTLI_OPTIONS = {
 
 type Unpacker = ReturnType<typeof createGunzip>;
 
-function unpack(open: (firstByte: number) => Unpacker, onBytes: (bytes: Buffer) => void): Decoder {
+function unpack(
+  open: (firstByte: number) => Unpacker,
+  onBytes: (bytes: Buffer) => void,
+  onCaughtUp: () => void,
+): Decoder {
+  let piecesUnderWay = 0;
   let unpacker: Unpacker | null = null;
   let decodedBytes = 0;
   let fault: string | null = null;
@@ -75,6 +84,12 @@ function unpack(open: (firstByte: number) => Unpacker, onBytes: (bytes: Buffer) 
     fault ??= reason;
     unpacker?.destroy();
     settle?.();
+    onCaughtUp();
+  }
+
+  function pieceDone(): void {
+    piecesUnderWay -= 1;
+    if (piecesUnderWay === 0 && fault === null) onCaughtUp();
   }
 
   function start(firstByte: number): Unpacker {
@@ -99,8 +114,10 @@ function unpack(open: (firstByte: number) => Unpacker, onBytes: (bytes: Buffer) 
         stop('the response came faster than it could be unpacked');
         return;
       }
-      unpacker.write(bytes);
+      piecesUnderWay += 1;
+      unpacker.write(bytes, pieceDone);
     },
+    caughtUp: () => fault !== null || piecesUnderWay === 0,
     finish() {
       if (unpacker === null || fault !== null) return Promise.resolve(fault);
       const ending = unpacker;
