@@ -7,6 +7,9 @@ const CHAT = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hi' }]
 /** The promise: a change is in force on every node within this. */
 const WITHIN_MS = 1_000;
 const LOOK_EVERY_MS = 20;
+const GIVEN_UP_AFTER_MS = 60_000;
+/** A machine busy with other things may need another try; a design that takes longer fails every one. */
+const BUSY_MACHINE = { retry: 2 };
 
 let toxic: ToxicProxy;
 let here: Gateway;
@@ -32,7 +35,7 @@ const statusOn = async (node: Gateway, key: string) =>
 async function msUntil(status: number, key: string): Promise<number> {
   const startedMs = performance.now();
   while ((await statusOn(there, key)) !== status) {
-    if (performance.now() - startedMs > 10 * WITHIN_MS) throw new Error(`never ${status}`);
+    if (performance.now() - startedMs > GIVEN_UP_AFTER_MS) throw new Error(`never ${status}`);
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
   return performance.now() - startedMs;
@@ -67,6 +70,7 @@ const CHANGES: Change[] = [
 
 test.each(CHANGES)(
   '$name holds at once where it was made and within a second elsewhere',
+  BUSY_MACHINE,
   async ({ make, status }) => {
     const tenant = await here.onboard();
     expect([await statusOn(here, tenant.key), await statusOn(there, tenant.key)]).toEqual([200, 200]);
@@ -78,6 +82,7 @@ test.each(CHANGES)(
 
 test.each(CHANGES)(
   '$name does so when the other node’s listening connection has died without a word',
+  BUSY_MACHINE,
   async ({ make, status }) => {
     const tenant = await here.onboard();
     expect(await statusOn(there, tenant.key)).toBe(200);
