@@ -68,5 +68,6 @@ export const alertsOperations = {
         description: 'the destinations that did not, and why',
       }),
     }),
+    refusals: ['too_many_sendings'],
   }),
 };

@@ -28,7 +28,7 @@ export const ERRORS = {
   },
   invalid_event_type: {
     status: 400,
-    message: 'At least one event type is required, and each must be one that can be subscribed to.',
+    message: 'At least one event type is required, and each must be one that there is.',
   },
   invalid_path: { status: 400, message: 'The path leaves the provider’s API.' },
   invalid_request: { status: 400, message: 'The request is not valid HTTP.' },
@@ -50,6 +50,11 @@ export const ERRORS = {
   parse_error: { status: 422, message: 'The file cannot be read as an invoice.' },
   budget_exceeded: { status: 429, message: 'A budget would be passed by this request.' },
   rate_limited: { status: 429, message: 'Too many attempts from this address; wait a little.' },
+  too_many_sendings: {
+    status: 429,
+    code: 'rate_limited',
+    message: 'Too many test messages and replays of this account within a minute; wait a little.',
+  },
   too_many_readers: {
     status: 429,
     message: 'This account has as many live tails open as it may have; close one first.',

@@ -11,8 +11,8 @@ export const ALERT_EVENT_TYPES = [
   'alert.kill_switch',
 ] as const;
 
-/** What an endpoint can subscribe to. `webhook.test` is not among them: it goes to the endpoint that is tested. */
-export const SUBSCRIBABLE_EVENT_TYPES = ['alert.all', ...ALERT_EVENT_TYPES] as const;
+/** The registry. `webhook.test` changes nothing: it goes to the endpoint that is tested, subscribed or not. */
+export const SUBSCRIBABLE_EVENT_TYPES = ['alert.all', ...ALERT_EVENT_TYPES, 'webhook.test'] as const;
 
 export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
 export const DISABLED_REASONS = ['failing', 'gone'] as const;
@@ -154,6 +154,7 @@ export const webhooksOperations = {
     summary: 'Send a synthetic webhook.test delivery now, once, and answer with what came of it',
     success: 200,
     response: DeliveryOutcome,
+    refusals: ['too_many_sendings'],
   }),
   replayWebhookDelivery: operation({
     method: 'POST',
@@ -163,6 +164,7 @@ export const webhooksOperations = {
     summary: 'Send a delivery again now, with the same webhook-id, and answer with what came of it',
     success: 200,
     response: DeliveryOutcome,
+    refusals: ['too_many_sendings'],
   }),
   rotateWebhookSecret: operation({
     method: 'POST',

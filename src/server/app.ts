@@ -287,6 +287,8 @@ function buildApi(options: AppOptions, foundation: Foundation): FastifyInstance 
     nowMs,
     nodeStatus: () => heartbeat.status(),
   });
+  // One allowance for everything that is sent because somebody asked for it.
+  const testing = rateLimit(config.ratePerMinute.testing);
   const app = buildHttpServer({
     operations,
     handlers: handlers as never,
@@ -294,6 +296,9 @@ function buildApi(options: AppOptions, foundation: Foundation): FastifyInstance 
       signup: rateLimit(config.ratePerMinute.signup),
       login: rateLimit(config.ratePerMinute.login),
       forgotPassword: rateLimit(config.ratePerMinute.forgot),
+      testWebhook: testing,
+      replayWebhookDelivery: testing,
+      testAlerts: testing,
     },
     database,
     jwtSecret,

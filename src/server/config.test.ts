@@ -68,6 +68,7 @@ const EXAMPLES: Record<string, { good: string[]; bad: string[] }> = {
   GATEWAY_RATE_SIGNUP: { good: ['0', '100'], bad: ['-1', 'many'] },
   GATEWAY_RATE_LOGIN: { good: ['0', '100'], bad: ['-1', '1.5'] },
   GATEWAY_RATE_FORGOT: { good: ['0', '100'], bad: ['-1', '10/min'] },
+  GATEWAY_RATE_TEST: { good: ['0', '100'], bad: ['-1', 'none'] },
   GATEWAY_TRUSTED_PROXIES: {
     good: ['10.0.0.0/8, ::1', '192.168.1.1'],
     bad: ['10', '10.0.0.0/33', 'proxy.local', '10.0.0.1,'],
@@ -142,7 +143,7 @@ test('with nothing set the documented defaults hold', () => {
     upstreamUrls: { prov_a: 'https://api.openai.com', prov_d: 'https://api.deepseek.com' },
     mail: { smtpUrl: null },
     chatHookPrefix: 'https://hooks.slack.com/services/',
-    ratePerMinute: { signup: 20, login: 20, forgot: 10 },
+    ratePerMinute: { signup: 20, login: 20, forgot: 10, testing: 30 },
     trustedProxies: [],
     maxBodyBytes: 33_554_432,
     upstreamTimeoutMs: 600_000,

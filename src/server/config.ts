@@ -31,7 +31,7 @@ export type Config = {
   upstreamUrls: Record<Provider, string>;
   mail: { smtpUrl: string | null; from: string };
   chatHookPrefix: string;
-  ratePerMinute: { signup: number; login: number; forgot: number };
+  ratePerMinute: { signup: number; login: number; forgot: number; testing: number };
   trustedProxies: readonly string[];
   maxBodyBytes: number;
   upstreamTimeoutMs: number;
@@ -218,6 +218,7 @@ const VARIABLES = {
   rateSignup: required('GATEWAY_RATE_SIGNUP', '20', PER_MINUTE, 'sign-ups per minute and client address; 0 turns the limit off'),
   rateLogin: required('GATEWAY_RATE_LOGIN', '20', PER_MINUTE, 'logins per minute and client address; 0 turns the limit off'),
   rateForgot: required('GATEWAY_RATE_FORGOT', '10', PER_MINUTE, 'password mails per minute and client address; 0 turns the limit off'),
+  rateTest: required('GATEWAY_RATE_TEST', '30', PER_MINUTE, 'test messages and webhook replays per minute and account; 0 turns the limit off'),
   trustedProxies: optional('GATEWAY_TRUSTED_PROXIES', listOf(network), 'networks whose X-Forwarded-For is believed; unset: nobody'),
   maxBodyBytes: required('GATEWAY_MAX_BODY_BYTES', String(32 * MIB), wholeNumber(1024, 1024 * MIB), 'largest request body the proxy takes'),
   upstreamTimeoutMs: required('GATEWAY_UPSTREAM_TIMEOUT_MS', '600000', wholeNumber(1, 86_400_000), 'how long an upstream may take to its first byte'),
@@ -295,6 +296,7 @@ function readEveryVariable(read: <T>(variable: Variable<T>) => T): Config {
       signup: read(VARIABLES.rateSignup),
       login: read(VARIABLES.rateLogin),
       forgot: read(VARIABLES.rateForgot),
+      testing: read(VARIABLES.rateTest),
     },
     trustedProxies: read(VARIABLES.trustedProxies) ?? [],
     maxBodyBytes: read(VARIABLES.maxBodyBytes),

@@ -172,8 +172,11 @@ describe('the chat webhook', () => {
     expect(row!.text).not.toContain(Buffer.from('canaryhooksecret').toString('hex'));
     const vault = openVault(MASTER_KEY);
     expect(vault.open(tenantId, row!.data_key_wrapped, 'chat_webhook', row!.chat_webhook_sealed)).toBe(HOOK);
-    const removed = await gw.call('DELETE', '/v1/account/integrations/chatops', { token });
-    expect([removed.status, removed.text]).toEqual([204, '']);
+    // Removing what is not there is no change, and no entry of the audit.
+    for (let times = 0; times < 2; times++) {
+      const removed = await gw.call('DELETE', '/v1/account/integrations/chatops', { token });
+      expect([removed.status, removed.text]).toEqual([204, '']);
+    }
     expect((await read(token)).json.chat_webhook_url).toBeNull();
     const audit = await auditOf(tenantId);
     expect(audit.map(({ action }) => action)).toEqual([

@@ -157,4 +157,11 @@ describe('the test of alerts', () => {
       failed: [{ destination: 'chat', reason: 'HTTP 404: no_service' }],
     });
   });
+
+  it('says so when the chat hook cannot be opened, and mails all the same', async () => {
+    await useChat();
+    await gw.sql(`update tenants set chat_webhook_sealed = '\\x00' where tenant_id = $1`, [tenant.tenantId]);
+    const reason = 'The address of the chat hook cannot be opened. Set it again.';
+    expect((await test()).json).toEqual({ sent_to: ['email'], failed: [{ destination: 'chat', reason }] });
+  });
 });

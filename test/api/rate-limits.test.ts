@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Gateway, startGateway } from '../harness.ts';
+import { startReceiver } from '../receiver.ts';
 
 const LIMITS = { GATEWAY_RATE_SIGNUP: '3', GATEWAY_RATE_LOGIN: '4', GATEWAY_RATE_FORGOT: '2' };
 
@@ -46,6 +47,42 @@ describe('the limit of attempts per address', () => {
       statuses.push((await loginAs(gw, headers)).status);
     }
     expect(statuses).toEqual([401, 401, 401, 401, 429, 429, 429, 429, 429, 429]);
+  });
+});
+
+describe('the limit of test messages and replays per account', () => {
+  let gw: Gateway;
+  let clockAheadMs = 0;
+  beforeAll(async () => {
+    gw = await startGateway({
+      env: { GATEWAY_RATE_TEST: '4', GATEWAY_WEBHOOK_ALLOW_PRIVATE: '1' },
+      nowMs: () => Date.now() + clockAheadMs,
+    });
+  });
+  afterAll(() => gw.stop());
+
+  it('is one for webhooks and alerts, counts nobody else, and sends nothing past it', async () => {
+    const receiver = await startReceiver();
+    const { token } = await gw.signUp();
+    const post = (path: string, body?: unknown) => gw.call('POST', path, { token, body });
+    const made = await post('/v1/webhooks', { url: receiver.url, event_types: ['alert.all'] });
+    const webhook = `/v1/webhooks/${made.json.id}`;
+    const first = await post(`${webhook}/test`);
+    const replay = `${webhook}/deliveries/${first.json.delivery_id}/replay`;
+    for (const path of [replay, replay, '/v1/alerts/test']) expect((await post(path)).status).toBe(200);
+    for (const path of [`${webhook}/test`, replay, '/v1/alerts/test']) {
+      const refused = await post(path);
+      expect([refused.status, refused.json.error]).toEqual([429, 'rate_limited']);
+      expect(refused.json.message).toContain('of this account');
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    }
+    expect(receiver.received).toHaveLength(3);
+    const { token: stranger } = await gw.signUp();
+    expect((await gw.call('POST', '/v1/alerts/test', { token: stranger })).status).toBe(200);
+    expect((await gw.call('POST', '/v1/alerts/test')).status).toBe(401);
+    clockAheadMs += 60_000;
+    expect((await post(`${webhook}/test`)).json.status).toBe('succeeded');
+    await receiver.close();
   });
 });
 

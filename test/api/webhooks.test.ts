@@ -97,7 +97,6 @@ describe('a webhook endpoint', () => {
     [{ event_types: 'alert.all' }, 'invalid_event_type'],
     [{ event_types: ['alert.unknown'] }, 'invalid_event_type'],
     [{ event_types: ['alert.all', 'request.created'] }, 'invalid_event_type'],
-    [{ event_types: ['webhook.test'] }, 'invalid_event_type'],
     [{ event_types: [null] }, 'invalid_event_type'],
   ])('is refused as %j with %s', async (body, error) => {
     const answer = await create(body);
@@ -105,6 +104,24 @@ describe('a webhook endpoint', () => {
     const { id } = (await create()).json;
     if (Object.values(body)[0] === undefined) return;
     expect((await call('PUT', `/${id}`, body)).json.error).toBe(error);
+  });
+
+  it('subscribes to every type of the registry, and who names another is told which there are', async () => {
+    const registry = [
+      'alert.all',
+      'alert.budget_threshold',
+      'alert.kill_switch',
+      'alert.cost_anomaly',
+      'alert.model_change',
+      'alert.pricing_change',
+      'webhook.test',
+    ];
+    const made = await create({ event_types: registry });
+    expect(made).toMatchObject({ status: 201, json: { event_types: registry } });
+    for (const event_types of [undefined, ['alert.unknown']]) {
+      const { message } = (await create({ event_types })).json;
+      for (const type of registry) expect(message).toContain(type);
+    }
   });
 
   it('is one of at most ten, also when fifty are asked for at once', async () => {
@@ -259,6 +276,17 @@ describe('a replay', () => {
     const { data } = await deliveriesOf(id);
     expect(data[0].attempts.map(({ status_code }: { status_code: number }) => status_code)).toEqual([
       503, 200, 500,
+    ]);
+    const audit = await gw.sql<{ action: string; delivery_id: string | null }>(
+      `select action, details->>'delivery_id' as delivery_id from audit_entries
+        where tenant_id = $1 and resource_id = $2 order by id`,
+      [tenantId, id],
+    );
+    expect(audit).toEqual([
+      { action: 'webhook.created', delivery_id: null },
+      { action: 'webhook.tested', delivery_id: null },
+      { action: 'webhook.replayed', delivery_id: failed.delivery_id },
+      { action: 'webhook.replayed', delivery_id: failed.delivery_id },
     ]);
   });
 

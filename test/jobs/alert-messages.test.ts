@@ -2,7 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type AlertDraft, raiseAlert } from '../../src/server/store/alerts.ts';
 import { type Database, openDatabase } from '../../src/server/store/database.ts';
 import { emitEvent } from '../../src/server/store/events.ts';
+import { addJob } from '../../src/server/store/jobs.ts';
 import { waitForMails } from '../api/outbox.ts';
+import { recordRequests } from '../api/recorded-requests.ts';
 import { eventually, type Gateway, type SignedUp, startGateway } from '../harness.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
 
@@ -47,7 +49,7 @@ const raise = (draft: Partial<AlertDraft> = {}) =>
       severity: 'critical',
       title: 'Budget <Platform> & co is used up',
       metadata: {
-        budget_id: 'b-1',
+        budget_id: 'not-for-people',
         threshold: 1,
         spend_microdollars: 10_500_000,
         spend_usd: '10.500000',
@@ -73,7 +75,44 @@ describe('an alert', () => {
     expect(mail).toContain('  Resets at  2026-12-01 00:00 UTC');
     expect(mail).toContain(`${DASHBOARD}/alerts`);
     expect(mail).toContain('Budget &lt;Platform&gt; &amp; co is used up');
-    expect(mail).not.toContain('b-1');
+    expect(mail).not.toContain('not-for-people');
+  });
+
+  it('tells its figures in the order in which they matter, and names what it is about', async () => {
+    await raise({
+      type: 'pricing_change',
+      metadata: {
+        price_change_id: 'p-1',
+        provider: 'prov_b',
+        model_id: 'claude-sonnet-4-5',
+        effective_at: '2026-12-01T00:00:00.000Z',
+        differences: [{ field: 'pricing_input_per_mtok' }],
+        estimated_monthly_effect_microdollars: -1_500_000,
+        estimated_monthly_effect_usd: '-1.500000',
+      },
+    });
+    const [mail] = await waitForMails(gw.dataDir, tenant.email, 1);
+    const facts = [...mail!.matchAll(/^ {2}(\S.*?) {2,}(.*)\r$/gm)].map(([, label, value]) => [label, value]);
+    expect(facts).toEqual([
+      ['Estimated monthly effect', '-$1.50'],
+      ['Provider', 'Anthropic (prov_b)'],
+      ['Model', 'claude-sonnet-4-5'],
+      ['Effective at', '2026-12-01 00:00 UTC'],
+    ]);
+  });
+
+  it('of a spend quota says its threshold in percent', async () => {
+    const quota = { dimension_type: 'tenant_total', period: 'month', limit_microdollars: 1_000_000 };
+    const { token, tenantId } = tenant;
+    const made = await gw.call('POST', '/v1/spend-quotas', { token, body: quota });
+    expect(made.status).toBe(201);
+    await recordRequests(gw, tenantId, [
+      { created_at: new Date().toISOString(), cost_microdollars: 850_000 },
+    ]);
+    await database.asSystem((db) => addJob(db, 'check_quotas', {}));
+    const mails = await waitForMails(gw.dataDir, tenant.email, 1);
+    expect(mails[0]).toContain('Subject: [Gateway] Warning: 80% of the spend quota');
+    expect(mails[0]).toMatch(/^ {2}Spend {2,}\$0\.85\r\n {2}Limit {2,}\$1\.00\r\n {2}Threshold {2,}80 %\r$/m);
   });
 
   it('is told in the chat with title, figures and link', async () => {
@@ -124,9 +163,7 @@ describe('an alert', () => {
   });
 
   it('among very many is in the list all the same, but the mails stop at sixty an hour and say so', async () => {
-    await Promise.all(
-      Array.from({ length: 70 }, (_, number) => raise({ title: `many ${number}`, severity: 'info' })),
-    );
+    for (let number = 0; number < 70; number++) await raise({ title: `many ${number}`, severity: 'info' });
     const mails = await waitForMails(gw.dataDir, tenant.email, 60);
     await eventually(async () => {
       const waiting = await gw.sql('select 1 from events where fanned_out_at is null');

@@ -84,7 +84,9 @@ describe('the weekly digest', () => {
     ]);
     await gw.sql(
       `insert into budgets (tenant_id, id, scope_type, scope_id, amount_microdollars, period, mode)
-       values ($1, gen_random_uuid(), 'organization', null, 500000000, 'month', 'soft'),
+       values ($1, gen_random_uuid(), 'organization', null, 600000000, 'month', 'soft'),
+              ($1, gen_random_uuid(), 'organization', null, 500000000, 'month', 'soft'),
+              ($1, gen_random_uuid(), 'organization', null, 550000000, 'month', 'soft'),
               ($1, gen_random_uuid(), 'team', $2, 5000000000, 'month', 'soft')`,
       [tenantId, team.id],
     );
@@ -115,12 +117,11 @@ describe('the weekly digest', () => {
     });
     for (const line of [
       'Acme: your week in Gateway',
-      '  $250.00 for 2 requests, 26 % more than the week before.',
+      '  $250.00, 26 % more than the week before (2 requests)',
       '  $150.00  gpt-5   60 %, 1 request',
       '  $100.00  claude  40 %, 1 request',
       '  $150.00  no team  60 %, 1 request',
       '  $100.00  Search   40 %, 1 request',
-      '  105 %  the organization  $526.00 of $500.00 this month',
       'Savings found: $30.00 in 30 days',
       '  Use a smaller model for small prompts.',
       '1 open alert',
@@ -128,6 +129,11 @@ describe('the weekly digest', () => {
     ]) {
       expect(mail!.text.split('\n')).toContain(line);
     }
+    expect(mail!.text).toContain(`Budgets near their limit
+  105 %  the organization  $526.00 of $500.00 this month
+   95 %  the organization  $526.00 of $550.00 this month
+   87 %  the organization  $526.00 of $600.00 this month
+`);
     expect(mail!.text).not.toMatch(/before\s+\$|after\b|team Search/);
   });
 

@@ -51,7 +51,8 @@ const alerts = () =>
     'select alert_type, severity, title, metadata from alerts where tenant_id = $1 order by id',
     [tenantId],
   );
-const told = async () => (await alerts()).map(({ metadata }) => metadata.threshold);
+const percentOf = (metadata: Record<string, unknown>) => Math.round(Number(metadata.threshold) * 100);
+const told = async () => (await alerts()).map(({ metadata }) => percentOf(metadata));
 
 describe('a spend quota', () => {
   it('tells each threshold once per period, with what is spent and of what', async () => {
@@ -69,7 +70,7 @@ describe('a spend quota', () => {
         title: '50% of the spend quota for the whole account is used: $0.0005 of $0.001 this month',
         metadata: {
           quota_id: quota.id,
-          threshold: 50,
+          threshold: 0.5,
           dimension_type: 'tenant_total',
           dimension_value: '',
           period_start: '2026-07-01T00:00:00.000Z',
@@ -163,7 +164,7 @@ describe('a spend quota', () => {
     };
     await check();
     const toldOf = async () =>
-      (await alerts()).map(({ metadata }) => [metadata.quota_id, metadata.threshold]);
+      (await alerts()).map(({ metadata }) => [metadata.quota_id, percentOf(metadata)]);
     await spend(500, { model_id: 'gpt-5-mini', end_customer: 'other' });
     await check();
     expect(await toldOf()).toEqual([[quotas.model.id, 50]]);
@@ -256,15 +257,15 @@ describe('the plan', () => {
     await request();
     await request();
     await Promise.all([checkPlans(), checkPlans()]);
-    expect(await told()).toEqual([0.8, 1]);
+    expect(await told()).toEqual([80, 100]);
     const { json } = await gw.call('GET', '/v1/account', { token });
     expect(json.subscription).toMatchObject({ included_requests: 5, used_requests: 6 });
     nowMs += 31 * DAY_MS;
     await checkPlans();
-    expect(await told()).toEqual([0.8, 1]);
+    expect(await told()).toEqual([80, 100]);
     for (let count = 0; count < 5; count++) await request();
     await checkPlans();
-    expect(await told()).toEqual([0.8, 1, 0.8, 1]);
+    expect(await told()).toEqual([80, 100, 80, 100]);
   });
 
   it('that includes nothing has nothing to tell', async () => {

@@ -274,6 +274,28 @@ describe('jobs of a node that was killed', () => {
   });
 });
 
+describe('a job that was given up', () => {
+  it('is shown for thirty days and then cleared away', async () => {
+    await line.open();
+    for (const days of [29, 31]) {
+      await queueMail(`${days} days ago`);
+      await database.asSystem((db) =>
+        db.query(sql`
+          update graphile_worker._private_jobs
+             set attempts = max_attempts, last_error = ${`${days}`}, updated_at = now() - make_interval(days => ${days})
+           where last_error is null`),
+      );
+    }
+    running = await startJobs(parts);
+    await eventually(async () => expect(await queued()).toBe(1));
+    const left = await database.asSystem((db) =>
+      db.query<{ last_error: string }>(sql`select last_error from graphile_worker._private_jobs`),
+    );
+    expect(left).toEqual([{ last_error: '29' }]);
+    expect(sent).toEqual([]);
+  });
+});
+
 describe('the job queue', () => {
   it('is prepared by several nodes at once', async () => {
     await Promise.all(Array.from({ length: 5 }, () => migrateJobQueue(databaseUrl)));

@@ -140,6 +140,47 @@ describe('a receiver that always fails', () => {
   });
 });
 
+describe('an endpoint whose secret cannot be opened', () => {
+  const spoil = (id: string) => gw.sql(`update webhooks set secret_sealed = '\\x00' where id = $1`, [id]);
+  const reason = 'The secret of this endpoint cannot be opened, so nothing can be signed. Rotate it.';
+
+  it('is sent nothing unsigned, and its deliveries end as failed with the reason', async () => {
+    const id = await createEndpoint();
+    await spoil(id);
+    await raise('unsigned');
+    for (const step of DELAYS_SECONDS.slice(1).keys()) {
+      const { status, next_retry_at } = await attempts(id, step + 1);
+      expect(status).toBe('pending');
+      clockMs = next_retry_at!.getTime();
+    }
+    expect(await attempts(id, 8)).toMatchObject({ status: 'failed', next_retry_at: null });
+    const [delivery] = await deliveriesOf(id);
+    expect(delivery).toMatchObject({
+      status: 'failed',
+      status_code: null,
+      attempt_count: 8,
+      error_message: reason,
+    });
+    expect(await read(id)).toMatchObject({ active: true, last_status: 'failed' });
+    const tested = await call('POST', `/v1/webhooks/${id}/test`);
+    expect(tested).toMatchObject({ status: 200, json: { status: 'failed', error_message: reason } });
+    expect(receiver.connections).toBe(0);
+  });
+
+  it('is well again with a new secret, which signs alone', async () => {
+    const id = await createEndpoint();
+    await spoil(id);
+    await raise('unsigned at first');
+    const { next_retry_at } = await attempts(id, 1);
+    expect((await call('POST', `/v1/webhooks/${id}/rotate-secret`)).status).toBe(200);
+    receiver.respond = (response) => response.end();
+    clockMs = next_retry_at!.getTime();
+    expect(await attempts(id, 2)).toMatchObject({ status: 'succeeded' });
+    expect(receiver.received).toHaveLength(1);
+    expect(receiver.received[0]!.headers['webhook-signature']).toMatch(/^v1,[^ ]+$/);
+  });
+});
+
 describe('pending retries', () => {
   it('are given up when the endpoint is deleted', async () => {
     const id = await createEndpoint();

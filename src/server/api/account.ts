@@ -19,16 +19,6 @@ type Operations = typeof accountOperations;
 type Account = ResponseOf<Operations['getAccount']>;
 
 export function accountApi(parts: ApiParts): Handlers<Operations> {
-  const change = (
-    call: { caller: TenantCaller; ip: string },
-    action: string,
-    work: (db: Db) => Promise<void>,
-  ) =>
-    parts.database.asTenant(call.caller.tenantId, async (db) => {
-      await work(db);
-      await recordAccountAudit(db, call, action);
-      return readAccount(parts, db, call.caller.tenantId);
-    });
   return {
     getAccount: ({ caller: { tenantId } }) =>
       parts.database.asTenant(tenantId, (db) => readAccount(parts, db, tenantId)),
@@ -41,22 +31,24 @@ export function accountApi(parts: ApiParts): Handlers<Operations> {
         return refuse('invalid_field', `The field "webhook_url" must be an address under ${prefix}.`);
       }
       const { tenantId } = call.caller;
-      return change(call, 'account.chat_webhook_set', async (db) => {
+      return parts.database.asTenant(tenantId, async (db) => {
         const dataKey = await tenants.findDataKey(db, tenantId);
         const sealed = parts.vault.seal(tenantId, dataKey, CHAT_WEBHOOK_PURPOSE, url);
         await tenants.setChatWebhook(db, tenantId, sealed);
+        await recordAccountAudit(db, call, 'account.chat_webhook_set');
+        return readAccount(parts, db, tenantId);
       });
     },
-    removeChatWebhook: async (call) => {
-      await change(call, 'account.chat_webhook_removed', (db) =>
-        tenants.setChatWebhook(db, call.caller.tenantId, null),
-      );
-      return undefined;
-    },
+    removeChatWebhook: (call) =>
+      parts.database.asTenant(call.caller.tenantId, async (db) => {
+        const removed = await tenants.removeChatWebhook(db, call.caller.tenantId);
+        if (removed) await recordAccountAudit(db, call, 'account.chat_webhook_removed');
+        return undefined;
+      }),
     setDataShare: (call) =>
       parts.database.asTenant(call.caller.tenantId, async (db) => {
         await tenants.setDataShare(db, call.caller.tenantId, call.body.enabled);
-        if (!call.body.enabled) await leaveCostIndex(db, call.caller.tenantId);
+        if (!call.body.enabled) await leaveCostIndex(db, call.caller.tenantId, new Date(parts.nowMs()));
         await addJob(db, 'build_cost_index', {});
         await recordAccountAudit(db, call, 'account.data_share_set', { enabled: call.body.enabled });
         return readAccount(parts, db, call.caller.tenantId);
@@ -113,7 +105,7 @@ function deleteAccount(parts: ApiParts): Handler<Operations['deleteAccount']> {
   return ({ caller, ip }) =>
     parts.changeTenant(caller.tenantId, async (db) => {
       await tenants.cancelTenant(db, caller.tenantId);
-      await leaveCostIndex(db, caller.tenantId);
+      await leaveCostIndex(db, caller.tenantId, new Date(parts.nowMs()));
       // The status refuses every token of a closed account; this one stays refused should it be opened again.
       await revokeToken(db, caller.tenantId, caller.tokenId, caller.tokenExpiresAtMs);
       await recordAccountAudit(db, { caller, ip }, 'account.cancelled');

@@ -77,12 +77,17 @@ function testAlerts(parts: ApiParts): Handler<Operations['testAlerts']> {
 }
 
 async function sendTestChat(parts: ApiParts, tenant: TenantRow, sealed: Buffer) {
-  const outcome = await parts.outbound.post({
-    url: parts.vault.open(tenant.tenant_id, tenant.data_key_wrapped, CHAT_WEBHOOK_PURPOSE, sealed),
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(chatMessage(messageFor(parts))),
-  });
-  return { destination: 'chat' as const, reason: describeFailure(outcome) };
+  const destination = 'chat' as const;
+  let url: string;
+  try {
+    url = parts.vault.open(tenant.tenant_id, tenant.data_key_wrapped, CHAT_WEBHOOK_PURPOSE, sealed);
+  } catch {
+    return { destination, reason: 'The address of the chat hook cannot be opened. Set it again.' };
+  }
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify(chatMessage(messageFor(parts)));
+  const outcome = await parts.outbound.post({ url, headers, body });
+  return { destination, reason: describeFailure(outcome) };
 }
 
 async function sendTestMail(parts: ApiParts, tenant: TenantRow) {

@@ -5,6 +5,7 @@ import type { ResponseOf } from '../../contract/operation.ts';
 import type { operatorTenantsOperations } from '../../contract/operator-tenants.ts';
 import { periodOf } from '../domain/period.ts';
 import { listAudit } from '../store/audit.ts';
+import { leaveCostIndex } from '../store/cost-index.ts';
 import type { Db } from '../store/database.ts';
 import * as store from '../store/operator-tenants.ts';
 import { listProviderKeys } from '../store/provider-keys.ts';
@@ -65,6 +66,8 @@ function updateTenant(parts: ApiParts): Handler<Operations['updateTenant']> {
         includedRequests: body.included_requests,
         notes: body.notes,
       });
+      if (body.status !== undefined && body.status !== 'active')
+        await leaveCostIndex(db, tenantId, new Date(parts.nowMs()));
       const { plan_tier, status, included_requests } = before;
       await recordOperatorAudit(db, ip, {
         tenantId,

@@ -44,14 +44,7 @@ export function webhooksApi(parts: ApiParts): Handlers<Operations> {
       }),
     listWebhookDeliveries: listWebhookDeliveries(parts),
     testWebhook: testWebhook(parts),
-    replayWebhookDelivery: async ({ caller: { tenantId }, params }) => {
-      const { id, delivery_id: deliveryId } = params;
-      if (!isUuid(id) || !isUuid(deliveryId)) return refuse('not_found');
-      const found = await parts.database.asTenant(tenantId, (db) =>
-        deliveries.findDelivery(db, tenantId, id!, deliveryId!),
-      );
-      return found ? sendNow(parts, tenantId, id!, deliveryId!) : refuse('not_found');
-    },
+    replayWebhookDelivery: replayWebhookDelivery(parts),
     rotateWebhookSecret: rotateWebhookSecret(parts),
   };
 }
@@ -139,15 +132,35 @@ function listWebhookDeliveries(parts: ApiParts): Handler<Operations['listWebhook
 }
 
 function testWebhook(parts: ApiParts): Handler<Operations['testWebhook']> {
-  return async ({ caller: { tenantId }, params }) => {
+  return async ({ caller, params, ip }) => {
+    const { tenantId } = caller;
     const webhook = await findByParam(parts, tenantId, params.id);
     if (!webhook) return refuse('not_found');
     const deliveryId = await parts.database.asTenant(tenantId, async (db) => {
       const data = { webhook_id: webhook.id, message: 'A test delivery: nothing happened.' };
       const eventId = await insertTestEvent(db, tenantId, data);
+      await recordWebhookAudit(db, { caller, ip }, 'webhook.tested', webhook);
       return deliveries.insertDelivery(db, tenantId, { webhookId: webhook.id, eventId, nextRetryAt: null });
     });
     return sendNow(parts, tenantId, webhook.id, deliveryId);
+  };
+}
+
+function replayWebhookDelivery(parts: ApiParts): Handler<Operations['replayWebhookDelivery']> {
+  return async ({ caller, params, ip }) => {
+    const { tenantId } = caller;
+    const { delivery_id: deliveryId } = params;
+    const webhook = await findByParam(parts, tenantId, params.id);
+    if (!webhook || deliveryId === undefined || !isUuid(deliveryId)) return refuse('not_found');
+    const found = await parts.database.asTenant(tenantId, async (db) => {
+      const delivery = await deliveries.findDelivery(db, tenantId, webhook.id, deliveryId);
+      if (delivery)
+        await recordWebhookAudit(db, { caller, ip }, 'webhook.replayed', webhook, {
+          delivery_id: deliveryId,
+        });
+      return delivery;
+    });
+    return found ? sendNow(parts, tenantId, webhook.id, deliveryId) : refuse('not_found');
   };
 }
 
@@ -192,6 +205,7 @@ function recordWebhookAudit(
   { caller, ip }: { caller: TenantCaller; ip: string },
   action: string,
   webhook: store.WebhookRow,
+  more: Record<string, unknown> = {},
 ): Promise<void> {
   return recordAudit(db, {
     tenantId: caller.tenantId,
@@ -205,6 +219,7 @@ function recordWebhookAudit(
       origin: new URL(webhook.url).origin,
       event_types: webhook.event_types,
       active: webhook.active,
+      ...more,
     },
   });
 }

@@ -1,4 +1,5 @@
 import { formatUsd } from '../../contract/money.ts';
+import { PROVIDER_LABELS, PROVIDERS } from '../../contract/providers.ts';
 
 /** Chat tools cut or refuse longer ones. */
 const MAX_TITLE_CHARACTERS = 150;
@@ -18,9 +19,36 @@ export interface AlertMessage {
   note: string | null;
 }
 
-/** Parts of an alert that are not news to its reader. */
+/** Parts of an alert that are not news to its reader: the title says them, or programs need them. */
 const SILENT =
-  /^(id|title|severity|alert_type|acknowledged|acknowledged_at|created_at|metadata)$|_ids?$|_hash$/;
+  /^(id|title|severity|alert_type|acknowledged|acknowledged_at|created_at|metadata|change|(scope|dimension)_(type|value)|agent_name|score|history_days|deviation_microdollars)$|(?<!^model)_ids?$|_hash$/;
+
+/** What is looked for first, in this order. The database keeps the parts of an alert in none of ours. */
+const FIRST = [
+  'spend_microdollars',
+  'limit_microdollars',
+  'threshold',
+  'median_microdollars',
+  'threshold_microdollars',
+  'used_requests',
+  'included_requests',
+  'estimated_monthly_effect_microdollars',
+  'provider',
+  'model_id',
+  'model_requested',
+  'previous_model',
+  'new_model',
+  'reason',
+];
+
+/** Where the name in the API is not the word people use. */
+const LABELS: Readonly<Record<string, string>> = {
+  median_microdollars: 'Usual',
+  threshold_microdollars: 'Unusual from',
+  model_id: 'Model',
+  model_requested: 'Model asked for',
+  hour_start: 'Hour',
+};
 
 /** From an alert, or from any other event of the `alert.` family, by whatever it says of itself. */
 export function alertMessage(
@@ -58,13 +86,14 @@ function titleOf({ type, data }: { type: string; data: Record<string, unknown> }
 }
 
 function factsOf(metadata: Record<string, unknown>): AlertMessage['facts'] {
-  const facts = Object.entries(metadata).flatMap(([key, value]) => {
+  const rank = (key: string) => (FIRST.includes(key) ? FIRST.indexOf(key) : FIRST.length);
+  const entries = Object.entries(metadata).sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  const facts = entries.flatMap(([key, value]) => {
     if (SILENT.test(key) || (key.endsWith('_usd') && hasMicrodollars(metadata, key))) return [];
     const text = valueText(key, value);
     if (text === null) return [];
-    return [
-      { label: labelOf(key.replace(/_microdollars$|_usd$/, '')), value: cut(text, MAX_VALUE_CHARACTERS) },
-    ];
+    const label = LABELS[key] ?? labelOf(key.replace(/_microdollars$|_usd$/, ''));
+    return [{ label, value: cut(text, MAX_VALUE_CHARACTERS) }];
   });
   return facts.slice(0, MAX_FACTS);
 }
@@ -81,15 +110,21 @@ function valueText(key: string, value: unknown): string | null {
     return String(value);
   }
   if (typeof value !== 'string' || value.trim() === '') return null;
+  if (key === 'provider') return providerText(value);
   if (/_(at|since|until|start|end)$/.test(key) && !Number.isNaN(Date.parse(value)))
     return instant(Date.parse(value));
   return key.endsWith('_usd') && /^-?\d+(\.\d+)?$/.test(value) ? dollars(value) : plain(value);
 }
 
+function providerText(value: string): string {
+  const provider = PROVIDERS.find((known) => known === value);
+  return provider ? `${PROVIDER_LABELS[provider]} (${provider})` : plain(value);
+}
+
 /** Cents at least, and no zeros beyond them. */
 function dollars(usd: string): string {
-  const [whole = '0', fraction = ''] = usd.split('.');
-  return `$${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`;
+  const [whole = '0', fraction = ''] = usd.replace(/^-/, '').split('.');
+  return `${usd.startsWith('-') ? '-' : ''}$${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`;
 }
 
 export function instant(ms: number): string {

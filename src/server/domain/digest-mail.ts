@@ -98,7 +98,7 @@ function text({ name, week, spend, change, requests, sections, dashboardUrl }: C
     `${name}: your week in Gateway`,
     week,
     '',
-    `  ${spend} for ${requests}, ${change}.`,
+    `  ${spend}, ${change} (${requests})`,
     '',
     ...sections.flatMap((section) => [section.title, ...textLines(section.lines), `  ${section.link}`, '']),
     'Open the dashboard:',
@@ -130,7 +130,7 @@ function html({ name, week, spend, change, requests, sections, dashboardUrl }: C
 <p style="margin:0 0 24px;font-size:15px;font-weight:600">Gateway</p>
 <p style="margin:0 0 4px;font-size:13px;${MUTED}">${escapeHtml(name)} · ${week}</p>
 <h1 style="margin:0 0 4px;font-size:32px;line-height:1.2">${spend}</h1>
-<p style="margin:0 0 28px;font-size:15px;line-height:1.5">${requests}, ${change}</p>
+<p style="margin:0 0 28px;font-size:15px;line-height:1.5">${change} · ${requests}</p>
 ${sections.map(sectionHtml).join('\n')}
 <p style="margin:8px 0 24px"><a href="${link}"
   style="display:inline-block;padding:12px 20px;border-radius:8px;background:#1d4ed8;color:#ffffff;font-size:15px;

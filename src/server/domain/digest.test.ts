@@ -68,7 +68,7 @@ describe('the mail', () => {
     expect(mail.text).toBe(`Acme & Sons: your week in Gateway
 9–15 Nov 2026
 
-  $1,234.57 for 12,345 requests, 23 % more than the week before.
+  $1,234.57, 23 % more than the week before (12,345 requests)
 
 Top models
   $1,000.00  gpt-5                                 81 %, 12,000 requests

@@ -148,7 +148,7 @@ describe('the thresholds of a quota', () => {
       severity: 'critical',
       title: '150% of the spend quota for end customer acme is used: $3.10 of $2.00 this month',
       cause: 'quota:q1:2026-06-01T00:00:00.000Z:150',
-      metadata: { quota_id: 'q1', threshold: 150, spend_usd: '3.100000', limit_usd: '2.000000' },
+      metadata: { quota_id: 'q1', threshold: 1.5, spend_usd: '3.100000', limit_usd: '2.000000' },
     });
   });
 });

@@ -86,7 +86,7 @@ export function quotaAlert(
       `${shortUsd(spendMicrodollars)} of ${shortUsd(quota.limitMicrodollars)} this ${quota.period}`,
     metadata: {
       quota_id: quota.id,
-      threshold: percent,
+      threshold: percent / 100,
       dimension_type: quota.dimensionType,
       dimension_value: quota.dimensionValue,
       period_start: periodStart,

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 
 const WINDOW_MS = 60_000;
-/** Past this many addresses in one minute the least recent are forgotten: bounded memory beats a perfect count. */
-const MAX_ADDRESSES = 50_000;
+/** Past this many keys in one minute the least recent are forgotten: bounded memory beats a perfect count. */
+const MAX_KEYS = 50_000;
 
 export interface RateLimit {
   /** Counts one attempt; null when it may go, else the seconds to wait. */
@@ -11,7 +11,7 @@ export interface RateLimit {
 
 /** So many attempts per key and minute; zero turns the limit off. */
 export function rateLimit(perMinute: number): RateLimit {
-  const windows = new LRUCache<string, { startedAtMs: number; count: number }>({ max: MAX_ADDRESSES });
+  const windows = new LRUCache<string, { startedAtMs: number; count: number }>({ max: MAX_KEYS });
   return {
     take(key, nowMs) {
       if (perMinute === 0) return null;

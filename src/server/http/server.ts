@@ -24,7 +24,7 @@ const RETRY_AFTER_SECONDS = 30;
 export interface HttpParts extends CallerParts {
   operations: Record<string, Operation>;
   handlers: Record<string, Handler<never>>;
-  /** By operation name. */
+  /** By operation name: counted by client address, or by account where the caller has to prove one. */
   rateLimits: Record<string, RateLimit>;
   trustedProxies: ReturnType<typeof parseNetworks>;
   corsOrigins: readonly string[];
@@ -109,10 +109,14 @@ function answerFor(name: string, operation: Operation, handler: Handler<never>, 
       headerText(request, 'x-forwarded-for'),
       parts.trustedProxies,
     );
-    const wait = limit?.take(rateLimitKey(ip), parts.nowMs());
-    if (wait) return sendRefusal(reply.header('retry-after', wait), refuse('rate_limited'));
+    const waitOf = (key: string) => limit?.take(key, parts.nowMs());
+    const addressWait = operation.auth === 'none' && waitOf(rateLimitKey(ip));
+    if (addressWait) return sendRefusal(reply.header('retry-after', addressWait), refuse('rate_limited'));
     const caller = await proveCaller(operation.auth, authorizationOf(request.headers), parts);
     if (isRefusal(caller)) return sendRefusal(reply, caller);
+    const accountWait = caller.kind === 'tenant' && waitOf(caller.tenantId);
+    if (accountWait)
+      return sendRefusal(reply.header('retry-after', accountWait), refuse('too_many_sendings'));
     const query = operation.query && readQuery(operation.query, request.query as Record<string, unknown>);
     const checkedQuery = check(queryValidator, query ?? {});
     if (isRefusal(checkedQuery)) return sendRefusal(reply, checkedQuery);

@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type ErrorCause, type Refusal, refuse } from '../../contract/errors.ts';
+import { ERRORS, type ErrorCause, type Refusal, refuse } from '../../contract/errors.ts';
 
 interface SchemaError {
   keyword: string;
@@ -11,6 +11,7 @@ interface SchemaError {
 type Property = TSchema & {
   type?: string;
   anyOf?: Property[];
+  items?: Property;
   enum?: unknown[];
   default?: unknown;
   'x-missing'?: ErrorCause;
@@ -59,17 +60,29 @@ function refusalFor(properties: Record<string, Property>, errors: readonly Schem
   for (const [name, property] of Object.entries(properties)) {
     if (missingNames.includes(name)) {
       const code = property['x-missing'] ?? 'invalid_field';
-      return refuse(code, code === 'invalid_field' ? `The field "${name}" is required.` : undefined);
+      return refuse(
+        code,
+        code === 'invalid_field' ? `The field "${name}" is required.` : codedProblem(code, property),
+      );
     }
     const error = errors.find(
       ({ instancePath }) => instancePath === `/${name}` || instancePath.startsWith(`/${name}/`),
     );
     if (error) {
       const code = property['x-invalid'] ?? 'invalid_field';
-      return refuse(code, code === 'invalid_field' ? fieldProblem(name, property, error) : undefined);
+      return refuse(
+        code,
+        code === 'invalid_field' ? fieldProblem(name, property, error) : codedProblem(code, property),
+      );
     }
   }
   return refuse('invalid_body');
+}
+
+/** A code of its own has a sentence of its own; a list of choices comes after it. */
+function codedProblem(code: ErrorCause, property: Property): string | undefined {
+  const choices = property.items?.enum;
+  return choices && `${ERRORS[code].message} Allowed are ${choices.join(', ')}.`;
 }
 
 function fieldProblem(name: string, property: Property, error: SchemaError): string {

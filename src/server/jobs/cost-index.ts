@@ -1,19 +1,20 @@
 import { MAX_INDEX_DAYS } from '../../contract/public.ts';
-import { type IndexFigures, makeBucket, type Share } from '../domain/cost-index.ts';
+import { formGroups, type IndexGroup, makeBucket, mergeGroups, type Share } from '../domain/cost-index.ts';
 import {
   closeDay,
   deleteOldIndexDays,
   dropLeavers,
   type IndexModel,
-  insertBuckets,
-  listClosedShares,
   listDueHours,
+  listGroups,
   listOpenDays,
-  listRepublishable,
-  listRunningShares,
+  listUnpublished,
+  listWaitingShares,
   lockCostIndex,
-  replaceBuckets,
+  markGrouped,
+  publishBucket,
   type ShareRow,
+  saveGroups,
   sumIndexHour,
 } from '../store/cost-index.ts';
 import type { Db } from '../store/database.ts';
@@ -29,22 +30,20 @@ export function buildCostIndex(parts: JobParts): Task {
   return async () => {
     const nowMs = parts.nowMs();
     const today = dayOf(nowMs);
-    await locked(parts, dropLeavers);
+    await locked(parts, (db) => dropLeavers(db, new Date(nowMs)));
     if (nowMs % DAY_MS >= CLOSES_AFTER_MS) {
       for (const day of await parts.database.asSystem((db) => listOpenDays(db, today))) {
         await sumDay(parts, day, new Date(`${day}T00:00:00Z`));
         await locked(parts, async (db) => {
-          await replaceBuckets(db, day, bucketsOf(await listRunningShares(db, day)));
+          await groupWaiting(db, day);
           await closeDay(db, day);
         });
       }
     }
     // The hour before may still have been running at the last build.
     await sumDay(parts, today, new Date(Math.floor(nowMs / HOUR_MS) * HOUR_MS - HOUR_MS));
-    await locked(parts, async (db) =>
-      replaceBuckets(db, today, bucketsOf(await listRunningShares(db, today))),
-    );
-    await locked(parts, republish);
+    await locked(parts, (db) => groupWaiting(db, today));
+    await locked(parts, publishRemains);
     await parts.database.asSystem((db) => deleteOldIndexDays(db, dayOf(nowMs - MAX_INDEX_DAYS * DAY_MS)));
   };
 }
@@ -54,10 +53,32 @@ async function sumDay(parts: JobParts, day: string, recentFrom: Date): Promise<v
   for (const hour of hours) await locked(parts, (db) => sumIndexHour(db, day, hour, recentFrom));
 }
 
-async function republish(db: Db): Promise<void> {
-  for (const { day, ...model } of await listRepublishable(db)) {
-    await insertBuckets(db, day, bucketsOf(await listClosedShares(db, day, model)));
+/** Puts into groups what has company enough, and publishes the buckets that grow by them. */
+async function groupWaiting(db: Db, day: string): Promise<void> {
+  for (const { model, shares } of sharesByModel(await listWaitingShares(db, day))) {
+    const formed = formGroups(shares, day);
+    if (formed.length === 0) continue;
+    const groups = mergeGroups([...(await listGroups(db, day, model)), ...formed]);
+    await saveGroups(db, day, model, groups);
+    await markGrouped(
+      db,
+      day,
+      model,
+      formed.flatMap((group) => group.members),
+    );
+    await publish(db, day, model, groups);
   }
+}
+
+async function publishRemains(db: Db): Promise<void> {
+  for (const { day, ...model } of await listUnpublished(db)) {
+    await publish(db, day, model, await listGroups(db, day, model));
+  }
+}
+
+async function publish(db: Db, day: string, model: IndexModel, groups: readonly IndexGroup[]): Promise<void> {
+  const figures = makeBucket(groups);
+  if (figures) await publishBucket(db, day, { ...model, ...figures });
 }
 
 function locked<T>(parts: JobParts, work: (db: Db) => Promise<T>): Promise<T> {
@@ -67,24 +88,18 @@ function locked<T>(parts: JobParts, work: (db: Db) => Promise<T>): Promise<T> {
   });
 }
 
-/** Rows come ordered by model and tenant. */
-function bucketsOf(rows: readonly ShareRow[]): Array<IndexModel & IndexFigures> {
-  const models = new Map<string, { model: IndexModel; shares: Map<string, Share['bins'][number][]> }>();
-  for (const row of rows) {
-    const key = `${row.provider} ${row.model_id}`;
-    const entry = models.get(key) ?? {
-      model: { provider: row.provider, model_id: row.model_id },
-      shares: new Map(),
-    };
+function sharesByModel(rows: readonly ShareRow[]): Array<{ model: IndexModel; shares: Share[] }> {
+  const models = new Map<string, { model: IndexModel; bins: Map<string, Share['bins'][number][]> }>();
+  for (const { provider, model_id, tenant_id, ...bin } of rows) {
+    const key = `${provider} ${model_id}`;
+    const entry = models.get(key) ?? { model: { provider, model_id }, bins: new Map() };
     models.set(key, entry);
-    const bins = entry.shares.get(row.tenant_id) ?? [];
-    entry.shares.set(row.tenant_id, bins);
-    bins.push({ bin: row.bin, requests: row.requests, cost_microdollars: row.cost_microdollars });
+    entry.bins.set(tenant_id, [...(entry.bins.get(tenant_id) ?? []), bin]);
   }
-  return [...models.values()].flatMap(({ model, shares }) => {
-    const figures = makeBucket([...shares].map(([tenant_id, bins]) => ({ tenant_id, bins })));
-    return figures ? [{ ...model, ...figures }] : [];
-  });
+  return [...models.values()].map(({ model, bins }) => ({
+    model,
+    shares: [...bins].map(([tenant_id, own]) => ({ tenant_id, bins: own })),
+  }));
 }
 
 function dayOf(atMs: number): string {

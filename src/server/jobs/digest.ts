@@ -81,7 +81,7 @@ async function composeDigest(
     requests: used.requests,
     topModels: models.rows.map((row) => share(row, row.name ?? 'unknown')),
     topTeams: await findTopTeams(db, tenantId, week),
-    budgets: budgets.filter(isNearLimit).slice(0, MAX_BUDGETS).map(showBudget),
+    budgets: budgets.filter(isNearLimit).sort(nearestFirst).slice(0, MAX_BUDGETS).map(showBudget),
     savings: {
       totalMicrodollars: findings.reduce((sum, finding) => sum + finding.savings_microdollars, 0),
       recommendations: findings
@@ -113,6 +113,10 @@ function share(row: { cost_microdollars: number; requests: number }, name: strin
 
 function isNearLimit(budget: BudgetStanding): boolean {
   return hasReached(budget.spend_microdollars, NEAR_LIMIT_PERCENT, limitOf(budget));
+}
+
+function nearestFirst(a: BudgetStanding, b: BudgetStanding): number {
+  return b.spend_microdollars / limitOf(b) - a.spend_microdollars / limitOf(a);
 }
 
 function limitOf(budget: BudgetStanding): number {

@@ -22,6 +22,12 @@ export type AttemptParts = Pick<
   'database' | 'vault' | 'outbound' | 'webhookRetryDelaysSeconds' | 'nowMs'
 >;
 
+/** Fails like a receiver that is away: the key may come back, and then what waited is sent. */
+const UNSIGNABLE: AttemptOutcome = {
+  kind: 'failed',
+  reason: 'The secret of this endpoint cannot be opened, so nothing can be signed. Rotate it.',
+};
+
 interface Attempt {
   by: 'schedule' | 'hand';
   outcome: AttemptOutcome;
@@ -53,22 +59,7 @@ export async function makeAttempt(
   stop?: AbortSignal,
 ): Promise<{ durationMs: number } | null> {
   const startedAtMs = parts.nowMs();
-  const event: WebhookEvent = {
-    id: delivery.event_id,
-    type: delivery.event_type,
-    tenantId: delivery.tenant_id,
-    createdAtMs: delivery.event_created_at.getTime(),
-    data: delivery.event_data,
-  };
-  const body = webhookBody(event);
-  const secrets = openSecrets(parts, delivery, startedAtMs);
-  const headers = webhookHeaders({ event, deliveryId: delivery.id, body, secrets, nowMs: startedAtMs });
-  const { durationMs, ...outcome } = await parts.outbound.post({
-    url: delivery.url,
-    headers,
-    body,
-    ...(stop && { signal: stop }),
-  });
+  const { durationMs, ...outcome } = await send(parts, delivery, startedAtMs, stop);
   if (stop?.aborted && !isDelivered(outcome)) return null;
   const attempt: Attempt = { by, outcome, startedAtMs, endedAtMs: parts.nowMs(), durationMs };
   const recorded = await parts.database.asTenant(delivery.tenant_id, (db) =>
@@ -77,21 +68,46 @@ export async function makeAttempt(
   return recorded ? { durationMs } : null;
 }
 
+async function send(
+  parts: AttemptParts,
+  delivery: deliveries.DeliveryToSend,
+  nowMs: number,
+  stop?: AbortSignal,
+): Promise<AttemptOutcome & { durationMs: number }> {
+  const secrets = openSecrets(parts, delivery, nowMs);
+  if (!secrets) return { ...UNSIGNABLE, durationMs: 0 };
+  const event: WebhookEvent = {
+    id: delivery.event_id,
+    type: delivery.event_type,
+    tenantId: delivery.tenant_id,
+    createdAtMs: delivery.event_created_at.getTime(),
+    data: delivery.event_data,
+  };
+  const body = webhookBody(event);
+  const headers = webhookHeaders({ event, deliveryId: delivery.id, body, secrets, nowMs });
+  return parts.outbound.post({ url: delivery.url, headers, body, ...(stop && { signal: stop }) });
+}
+
+/** Null when the secret in force cannot be opened. A previous one that cannot be is left out: that is why it was rotated. */
 function openSecrets(
   parts: AttemptParts,
   delivery: deliveries.DeliveryToSend,
   nowMs: number,
-): [string, ...string[]] {
-  const open = (sealed: Buffer) =>
-    parts.vault.open(
-      delivery.tenant_id,
-      delivery.data_key_wrapped,
-      webhookSecretPurpose(delivery.webhook_id),
-      sealed,
-    );
-  const { previous_secret_sealed: previous, previous_secret_valid_until: validUntil } = delivery;
-  const overlaps = previous !== null && validUntil !== null && nowMs < validUntil.getTime();
-  return overlaps ? [open(delivery.secret_sealed), open(previous)] : [open(delivery.secret_sealed)];
+): [string, ...string[]] | null {
+  const open = (sealed: Buffer) => {
+    const { tenant_id: tenantId, data_key_wrapped: dataKey, webhook_id: webhookId } = delivery;
+    try {
+      return parts.vault.open(tenantId, dataKey, webhookSecretPurpose(webhookId), sealed);
+    } catch {
+      return null;
+    }
+  };
+  const secret = open(delivery.secret_sealed);
+  if (secret === null) return null;
+  const { previous_secret_sealed: sealed, previous_secret_valid_until: validUntil } = delivery;
+  const overlaps = sealed !== null && validUntil !== null && nowMs < validUntil.getTime();
+  const previous = overlaps ? open(sealed) : null;
+  return previous === null ? [secret] : [secret, previous];
 }
 
 /** False when the endpoint was deleted meanwhile. */

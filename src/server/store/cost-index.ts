@@ -1,6 +1,6 @@
 import sql, { empty } from 'sql-template-tag';
 import type { Provider } from '../../contract/providers.ts';
-import { BINS_PER_DOUBLING, type IndexFigures, MIN_TENANTS_TO_REPUBLISH } from '../domain/cost-index.ts';
+import { BINS_PER_DOUBLING, type IndexFigures, type IndexGroup } from '../domain/cost-index.ts';
 import type { Db } from './database.ts';
 
 export interface IndexModel {
@@ -39,32 +39,35 @@ export async function listBuckets(
 }
 
 /**
- * Takes a tenant out of the index with the transaction that says so: its shares, and every bucket it was in. The
- * next build publishes again what may be published without it.
+ * Takes a tenant out of the index with the transaction that says so: what waits of it, every group it is in, and
+ * the buckets made of them. The next build publishes what is left of these.
  */
-export async function leaveCostIndex(db: Db, tenantId: string): Promise<void> {
+export async function leaveCostIndex(db: Db, tenantId: string, at: Date): Promise<void> {
   // A build that is under way would put the tenant back.
   await lockCostIndex(db);
   await db.query(sql`
-    with hours as (
-      delete from cost_index_hours where tenant_id = ${tenantId}
-      returning (hour at time zone 'UTC')::date as day, provider, model_id
-    ),
-    days as (
-      delete from cost_index_days where tenant_id = ${tenantId} returning day, provider, model_id
+    insert into cost_index_left as earlier (tenant_id, day)
+    values (${tenantId}, (${at}::timestamptz at time zone 'UTC')::date)
+        on conflict (tenant_id) do update set day = greatest(earlier.day, excluded.day)`);
+  await db.query(sql`delete from cost_index_hours where tenant_id = ${tenantId}`);
+  await db.query(sql`delete from cost_index_grouped where tenant_id = ${tenantId}`);
+  await db.query(sql`
+    with gone as (
+      delete from cost_index_groups where members @> array[${tenantId}::uuid] returning day, provider, model_id
     )
-    delete from cost_index_buckets
-     where (day, provider, model_id) in (select * from hours union select * from days)`);
+    delete from cost_index_buckets where (day, provider, model_id) in (select * from gone)`);
 }
 
 /** The same for everyone who shares no more, however they came to stop. */
-export async function dropLeavers(db: Db): Promise<void> {
+export async function dropLeavers(db: Db, at: Date): Promise<void> {
   const leavers = await db.query<{ tenant_id: string }>(sql`
     select tenant_id from tenants
      where not (data_share_enabled and status = 'active')
-       and (exists (select from cost_index_hours hours where hours.tenant_id = tenants.tenant_id)
-         or exists (select from cost_index_days days where days.tenant_id = tenants.tenant_id))`);
-  for (const { tenant_id: tenantId } of leavers) await leaveCostIndex(db, tenantId);
+       and tenant_id in (
+         select tenant_id from cost_index_hours
+          union
+         select unnest(members) from cost_index_groups)`);
+  for (const { tenant_id: tenantId } of leavers) await leaveCostIndex(db, tenantId, at);
 }
 
 /** One build at a time, until the transaction ends. */
@@ -83,6 +86,8 @@ function dueHours(day: string, recentFrom: Date) {
           and hour >= ${day}::timestamp at time zone 'UTC'
           and hour < (${day}::timestamp + interval '1 day') at time zone 'UTC') busy
      where data_share_enabled and status = 'active'
+       and not exists (
+         select from cost_index_left gone where gone.tenant_id = tenants.tenant_id and gone.day >= ${day})
        and (busy.hour >= ${recentFrom} or not exists (
          select from cost_index_hours known
           where known.tenant_id = tenants.tenant_id and known.hour = busy.hour))`;
@@ -121,51 +126,96 @@ export async function sumIndexHour(db: Db, day: string, hour: Date, recentFrom: 
      group by logged.tenant_id, models.provider, models.model_id, bin`);
 }
 
-/** The shares of a running day, model by model. */
-export async function listRunningShares(db: Db, day: string): Promise<ShareRow[]> {
+/** What of a day is in no group yet, model by model. */
+export async function listWaitingShares(db: Db, day: string): Promise<ShareRow[]> {
   return db.query<ShareRow>(sql`
     select provider, model_id, tenant_id, bin, sum(requests)::bigint as requests,
            sum(cost_microdollars)::bigint as cost_microdollars
-      from cost_index_hours
-     where hour >= ${day}::timestamp at time zone 'UTC'
-       and hour < (${day}::timestamp + interval '1 day') at time zone 'UTC'
+      from (
+        select provider, model_id, tenant_id, bin, requests, cost_microdollars from cost_index_hours
+         where ${hoursOf(day)}
+         union all
+        select provider, model_id, tenant_id, bin, -requests, -cost_microdollars from cost_index_grouped
+         where day = ${day}) known
      group by provider, model_id, tenant_id, bin
+    having sum(requests) > 0
      order by provider, model_id, tenant_id, bin`);
 }
 
-export async function listClosedShares(db: Db, day: string, model: IndexModel): Promise<ShareRow[]> {
-  return db.query<ShareRow>(sql`
-    select provider, model_id, tenant_id, bin, requests, cost_microdollars
-      from cost_index_days
+function hoursOf(day: string) {
+  return sql`
+    hour >= ${day}::timestamp at time zone 'UTC' and hour < (${day}::timestamp + interval '1 day') at time zone 'UTC'`;
+}
+
+/** All that is known of these tenants' day is in a group now. */
+export async function markGrouped(
+  db: Db,
+  day: string,
+  model: IndexModel,
+  tenantIds: readonly string[],
+): Promise<void> {
+  await db.query(sql`
+    insert into cost_index_grouped (tenant_id, day, provider, model_id, bin, requests, cost_microdollars)
+    select tenant_id, ${day}, provider, model_id, bin, sum(requests), sum(cost_microdollars)
+      from cost_index_hours
+     where ${hoursOf(day)} and provider = ${model.provider} and model_id = ${model.model_id}
+       and tenant_id = any (${tenantIds}::uuid[])
+     group by tenant_id, provider, model_id, bin
+        on conflict (tenant_id, day, provider, model_id, bin)
+        do update set requests = excluded.requests, cost_microdollars = excluded.cost_microdollars`);
+}
+
+/** Each bin as the database keeps it; the figures are longer than its numbers. */
+type StoredBin = [bin: number, weight: string, weightedCost: string];
+
+export async function listGroups(db: Db, day: string, model: IndexModel): Promise<IndexGroup[]> {
+  const rows = await db.query<{ members: string[]; bins: StoredBin[] }>(sql`
+    select members::text[], bins from cost_index_groups
      where day = ${day} and provider = ${model.provider} and model_id = ${model.model_id}
-     order by tenant_id, bin`);
+     order by members`);
+  return rows.map(({ members, bins }) => ({
+    members,
+    bins: bins.map(([bin, weight, weightedCost]) => ({
+      bin,
+      weight: BigInt(weight),
+      weightedCost: BigInt(weightedCost),
+    })),
+  }));
 }
 
-/** What a running day shows from now on: these buckets and no others. */
-export async function replaceBuckets(
+export async function saveGroups(
   db: Db,
   day: string,
-  buckets: ReadonlyArray<IndexModel & IndexFigures>,
+  model: IndexModel,
+  groups: readonly IndexGroup[],
 ): Promise<void> {
-  await db.query(sql`delete from cost_index_buckets where day = ${day}`);
-  await insertBuckets(db, day, buckets);
+  const rows = groups.map(({ members, bins }) => ({
+    members: `{${members.join(',')}}`,
+    bins: bins.map(({ bin, weight, weightedCost }): StoredBin => [bin, `${weight}`, `${weightedCost}`]),
+  }));
+  await db.query(sql`
+    insert into cost_index_groups (day, provider, model_id, members, bins)
+    select ${day}, ${model.provider}, ${model.model_id}, members, bins
+      from json_to_recordset(${JSON.stringify(rows)}::json) as made (members uuid[], bins jsonb)
+        on conflict (day, provider, model_id, members) do update set bins = excluded.bins`);
 }
 
-export async function insertBuckets(
-  db: Db,
-  day: string,
-  buckets: ReadonlyArray<IndexModel & IndexFigures>,
-): Promise<void> {
+export async function publishBucket(db: Db, day: string, bucket: IndexModel & IndexFigures): Promise<void> {
   await db.query(sql`
     insert into cost_index_buckets (
       day, provider, model_id, model_family, avg_cost_microdollars, p50_cost_microdollars, p95_cost_microdollars,
       total_requests, tenant_count)
-    select ${day}, provider, model_id, model_family, avg_cost_microdollars, p50_cost_microdollars,
-           p95_cost_microdollars, total_requests, tenant_count
-      from json_to_recordset(${JSON.stringify(buckets)}::json) as bucket (
-        provider text, model_id text, avg_cost_microdollars bigint, p50_cost_microdollars bigint,
-        p95_cost_microdollars bigint, total_requests bigint, tenant_count integer)
-      join models using (provider, model_id)`);
+    select ${day}, provider, model_id, model_family, ${bucket.avg_cost_microdollars},
+           ${bucket.p50_cost_microdollars}, ${bucket.p95_cost_microdollars}, ${bucket.total_requests},
+           ${bucket.tenant_count}
+      from models
+     where provider = ${bucket.provider} and model_id = ${bucket.model_id}
+        on conflict (day, provider, model_id)
+        do update set avg_cost_microdollars = excluded.avg_cost_microdollars,
+                      p50_cost_microdollars = excluded.p50_cost_microdollars,
+                      p95_cost_microdollars = excluded.p95_cost_microdollars,
+                      total_requests = excluded.total_requests,
+                      tenant_count = excluded.tenant_count`);
 }
 
 /** Days before today that are still open: yesterday, and any that no node was there to close. */
@@ -180,38 +230,25 @@ export async function listOpenDays(db: Db, today: string): Promise<string[]> {
   return rows.map((row) => row.day);
 }
 
-/** Folds a day's hours into the day and closes it. */
+/** Closes a day: what waits of it still has found no company, and is forgotten. */
 export async function closeDay(db: Db, day: string): Promise<void> {
   await db.query(sql`insert into cost_index_closed_days (day) values (${day})`);
-  await db.query(sql`
-    with folded as (
-      delete from cost_index_hours
-       where hour >= ${day}::timestamp at time zone 'UTC'
-         and hour < (${day}::timestamp + interval '1 day') at time zone 'UTC'
-      returning *
-    )
-    insert into cost_index_days (tenant_id, day, provider, model_id, bin, requests, cost_microdollars)
-    select tenant_id, ${day}, provider, model_id, bin, sum(requests), sum(cost_microdollars)
-      from folded group by tenant_id, provider, model_id, bin`);
+  await db.query(sql`delete from cost_index_hours where ${hoursOf(day)}`);
+  await db.query(sql`delete from cost_index_grouped where day = ${day}`);
 }
 
-/** Buckets of closed days that a tenant has left and that still have tenants enough to be shown without it. */
-export async function listRepublishable(db: Db): Promise<Array<IndexModel & { day: string }>> {
+/** Buckets that a tenant has left and that still have groups. */
+export async function listUnpublished(db: Db): Promise<Array<IndexModel & { day: string }>> {
   return db.query<IndexModel & { day: string }>(sql`
-    select day, provider, model_id
-      from cost_index_days
-     where not exists (
-       select from cost_index_buckets shown
-        where (shown.day, shown.provider, shown.model_id)
-            = (cost_index_days.day, cost_index_days.provider, cost_index_days.model_id))
-     group by day, provider, model_id
-    having count(distinct tenant_id) >= ${MIN_TENANTS_TO_REPUBLISH}
+    select distinct day, provider, model_id from cost_index_groups
+     where (day, provider, model_id) not in (select day, provider, model_id from cost_index_buckets)
      order by day, provider, model_id`);
 }
 
 /** The index shows a year; what is older is nobody's share any more. */
 export async function deleteOldIndexDays(db: Db, before: string): Promise<void> {
-  await db.query(sql`delete from cost_index_days where day < ${before}`);
+  await db.query(sql`delete from cost_index_groups where day < ${before}`);
+  await db.query(sql`delete from cost_index_left where day < ${before}`);
   await db.query(sql`delete from cost_index_closed_days where day < ${before}`);
   await db.query(sql`delete from cost_index_buckets where day < ${before}`);
 }

@@ -157,6 +157,15 @@ export async function releaseJobsOfDeadWorkers(client: pg.ClientBase, graceSecon
   );
 }
 
+/** What was given up stays for the operator to see, and then goes: nobody will run it again. */
+export async function deleteOldFailedJobs(client: pg.ClientBase, keptDays: number): Promise<void> {
+  await client.query(
+    `delete from graphile_worker._private_jobs
+      where attempts >= max_attempts and locked_at is null and updated_at < now() - make_interval(days => $1)`,
+    [keptDays],
+  );
+}
+
 function silentLogger(): WorkerLogger {
   return new WorkerLogger(() => () => undefined);
 }

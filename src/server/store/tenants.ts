@@ -141,9 +141,18 @@ export async function cancelTenant(db: Db, tenantId: string): Promise<void> {
   );
 }
 
-export async function setChatWebhook(db: Db, tenantId: string, sealed: Buffer | null): Promise<void> {
+export async function setChatWebhook(db: Db, tenantId: string, sealed: Buffer): Promise<void> {
   await db.query(sql`
     update tenants set chat_webhook_sealed = ${sealed}, updated_at = now() where tenant_id = ${tenantId}`);
+}
+
+/** False when there was none. */
+export async function removeChatWebhook(db: Db, tenantId: string): Promise<boolean> {
+  const removed = await db.query(sql`
+    update tenants set chat_webhook_sealed = null, updated_at = now()
+     where tenant_id = ${tenantId} and chat_webhook_sealed is not null
+    returning tenant_id`);
+  return removed.length > 0;
 }
 
 export async function setDataShare(db: Db, tenantId: string, enabled: boolean): Promise<void> {
