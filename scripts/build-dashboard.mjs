@@ -9,7 +9,12 @@ const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const OUT = join(ROOT, 'dist', 'dashboard');
 const STAMP = join(ROOT, 'dist', '.stamp-dashboard');
 const SOURCES = ['src/dashboard', 'src/contract', 'src/client'];
-const SETTINGS = ['package.json', 'tsconfig.json', 'scripts/build-dashboard.mjs'];
+const SETTINGS = [
+  'package.json',
+  'tsconfig.json',
+  'scripts/build-dashboard.mjs',
+  'scripts/contract-as-data.mjs',
+];
 /** What a browser loads before log-in or the overview can be used. */
 const FIRST_PAGES = ['pages/LogInPage.tsx', 'pages/OverviewPage.tsx'];
 const MAX_FIRST_LOAD_BYTES = 150 * 1024;
@@ -34,6 +39,7 @@ async function buildInto(stamp) {
   // Whoever starts the build may be a test or a developer; what is built is always what is shipped.
   process.env.NODE_ENV = 'production';
   const { build } = await import('vite');
+  const { contractAsData } = await import('./contract-as-data.mjs');
   // Named like the drafts of build.mjs, which clears away those of builds that died.
   const draft = join(ROOT, 'dist', `.build-${process.pid}`);
   try {
@@ -41,6 +47,7 @@ async function buildInto(stamp) {
     await build({
       configFile: join(ROOT, 'src', 'dashboard', 'vite.config.ts'),
       logLevel: 'error',
+      plugins: [contractAsData()],
       build: { outDir: draft },
     });
     const manifest = JSON.parse(readFileSync(join(draft, '.vite', 'manifest.json'), 'utf8'));

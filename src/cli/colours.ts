@@ -9,6 +9,9 @@ export interface Colours {
   cyan: Paint;
 }
 
+/** Help is written with colours, which commander takes out again where the host has none. */
+export const HELP_COLOURS: Colours = makeColours(true);
+
 /** Whether there is colour is decided once, by the terminal and the flag; libraries would ask the environment. */
 export function makeColours(on: boolean): Colours {
   const paint = (open: number, close: number): Paint =>

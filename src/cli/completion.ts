@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { defaultOf } from './command.ts';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -9,6 +10,7 @@ interface Place {
   path: string;
   /** The same place by its other names. */
   aliases: string[];
+  /** Commands, or the words an argument can be. */
   commands: Array<{ name: string; summary: string }>;
   flags: Array<{ name: string; summary: string; takesValue: boolean; choices: readonly string[] }>;
 }
@@ -27,22 +29,26 @@ export function completionScript(program: Command, shell: Shell): string {
 }
 
 function placesOf(program: Command, command: Command, path: string, aliases: string[]): Place[] {
-  const options = command === program ? program.options : [...command.options, ...program.options];
+  const own = command === program ? [] : [...command.options, ...(defaultOf(command)?.options ?? [])];
+  const words = command.registeredArguments.flatMap((argument) => argument.argChoices ?? []);
   const place: Place = {
     path,
     aliases,
-    commands: command.commands.map((child) => ({
-      name: child.name(),
-      summary: oneLine(child.description()),
-    })),
-    flags: options
-      .filter((option) => option.long !== undefined && !option.hidden)
-      .map((option) => ({
-        name: option.long!,
-        summary: oneLine(option.description),
-        takesValue: option.required || option.optional,
-        choices: option.argChoices ?? [],
-      })),
+    commands: [
+      ...command.commands.map((child) => ({ name: child.name(), summary: oneLine(child.summary()) })),
+      ...words.map((name) => ({ name, summary: oneLine(command.summary()) })),
+    ],
+    flags: [
+      ...[...own, ...program.options]
+        .filter((option) => option.long !== undefined && !option.hidden)
+        .map((option) => ({
+          name: option.long!,
+          summary: oneLine(option.description),
+          takesValue: option.required || option.optional,
+          choices: option.argChoices ?? [],
+        })),
+      { name: '--help', summary: 'this help', takesValue: false, choices: [] },
+    ],
   };
   const deeper = command.commands.flatMap((child) => {
     const under = (name: string) => `${path} ${name}`.trimStart();
@@ -64,7 +70,7 @@ ${moves(places, '      ')}
   case "$at $prev" in
 ${values(places, (choices) => `words='${choices.join(' ')}'`)}
     *) case "$at" in
-${places.map(({ path, commands, flags }) => `      '${path}') words='${[...commands, ...flags].map(({ name }) => name).join(' ')} --help' ;;`).join('\n')}
+${places.map(({ path, commands, flags }) => `      '${path}') words='${[...commands, ...flags].map(({ name }) => name).join(' ')}' ;;`).join('\n')}
     esac ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$cur"))
@@ -152,7 +158,7 @@ function values(places: Place[], give: (choices: readonly string[]) => string): 
     .join('\n');
 }
 
-/** Texts stand between single quotes, and in zsh a colon ends the name. */
+/** Texts stand between single quotes. */
 function oneLine(text: string): string {
-  return text.replaceAll("'", '’').replaceAll(':', ' -').replaceAll('\n', ' ');
+  return text.replaceAll("'", '’').replaceAll('\n', ' ');
 }

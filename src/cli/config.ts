@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   chmodSync,
   closeSync,
@@ -75,7 +74,7 @@ export function changeConfig(file: string, changes: Partial<Config>): void {
 
 /** The token may be read by nobody else at any moment, and a crash leaves the old file or the new one. */
 function writeWhole(file: string, content: string): void {
-  const draft = `${file}.${process.pid}.${randomUUID().slice(0, 8)}`;
+  const draft = `${file}.${process.pid}.${crypto.randomUUID().slice(0, 8)}`;
   try {
     const handle = openSync(draft, 'wx', FILE_MODE);
     try {
@@ -96,7 +95,15 @@ function readFields(file: string): Record<string, unknown> {
   try {
     content = readFileSync(file, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return {};
+    if (code === 'EISDIR') {
+      throw new Stop(
+        'invalid_config',
+        `The configuration ${file} is a directory.`,
+        'gw --config <file> init',
+      );
+    }
     throw error;
   }
   let parsed: unknown;
@@ -119,11 +126,14 @@ function broken(file: string, problem: string): Stop {
   );
 }
 
+/** As the server prints them when it starts: people copy the whole of it. */
+const PRINTED_PATHS = /\/v1(\/proxy(\/.*)?)?\/*$/;
+
 /** A base address without a trailing slash, or null when it is none. */
 export function readBaseUrl(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash) return null;
-  return url.href.replace(/\/+$/, '');
+  return url.href.replace(PRINTED_PATHS, '').replace(/\/+$/, '');
 }
 
 export function proxyUrlOf(config: Config, apiUrl: string): string {

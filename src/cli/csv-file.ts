@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { createWriteStream, renameSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { ClientFault, type CsvResult } from '../client/client.ts';
-import { Interrupted } from './exit.ts';
+import { Interrupted, Stop } from './exit.ts';
 import { bytes } from './format.ts';
 import { startProgress } from './progress.ts';
 import { interruptible, type Session } from './session.ts';
@@ -18,6 +19,10 @@ export async function takeCsv(
   if (file === undefined || file === '-') {
     await copy(session, result.bytes, session.host.stdout);
     return;
+  }
+  const directory = dirname(file);
+  if (!existsSync(directory)) {
+    throw new Stop('no_such_directory', `There is no directory ${directory}.`, `mkdir -p ${directory}`);
   }
   const draft = `${file}.part`;
   const target = createWriteStream(draft);

@@ -1,3 +1,4 @@
+import { reasonOf } from '../client/client.ts';
 import { PROVIDER_LABELS, type Provider } from '../contract/providers.ts';
 import { duration, money } from './format.ts';
 import { interruptible, type Session } from './session.ts';
@@ -44,7 +45,7 @@ export async function checkApi(session: Session): Promise<Check> {
 /** A call without a key is refused by a gateway, and by nothing else in a gateway's own words. */
 export async function checkProxy(session: Session): Promise<Check> {
   const name = 'Proxy';
-  const next = 'say where the proxy is: gw doctor --proxy-url <url>, or "proxy_url" in the configuration';
+  const next = 'say where the proxy is, once and for all: gw init --proxy-url <url>';
   try {
     const response = await callProxy(session, 'prov_a', null);
     const body = (await response.json().catch(() => null)) as { error?: unknown } | null;
@@ -63,7 +64,7 @@ export async function checkToken(session: Session): Promise<Check> {
   if (session.config.token === null)
     return { name, result: 'failed', detail: 'you are not logged in', next: 'gw login' };
   const answer = await interruptible(session.client.call('getAccount'), session.host.signal);
-  if (!answer.ok) return { name, result: 'failed', detail: answer.message, next: 'gw login' };
+  if (!answer.ok) return { name, result: 'failed', detail: session.refuse(answer).message, next: 'gw login' };
   return { name, result: 'ok', detail: `logged in as ${showable(answer.data.email)}` };
 }
 
@@ -126,7 +127,11 @@ function callFailure(name: string, provider: Provider, status: number, body: str
   } catch {
     code = null;
   }
-  const detail = `${provider} answered ${status}${typeof code === 'string' ? ` (${showable(code)})` : ''}`;
+  // A provider's own refusal has no bare code; the gateway's has.
+  const detail =
+    typeof code === 'string'
+      ? `the gateway answered ${status} (${showable(code)})`
+      : `${provider} answered ${status}`;
   const next =
     code === 'killed'
       ? 'gw kill list'
@@ -134,7 +139,9 @@ function callFailure(name: string, provider: Provider, status: number, body: str
         ? 'gw budgets list'
         : status === 401 || status === 403
           ? `the provider refuses the stored key: gw providers add ${provider}`
-          : 'gw requests';
+          : code === 'upstream_unreachable' || code === 'upstream_timeout'
+            ? `ask whoever runs the gateway whether it can reach ${provider}`
+            : 'gw requests';
   return { name, result: 'failed', detail, next };
 }
 
@@ -159,9 +166,4 @@ function callProxy(session: Session, provider: Provider, key: string | null): Pr
     redirect: 'error',
     signal,
   });
-}
-
-function reasonOf(error: unknown): string {
-  const cause = (error as { cause?: unknown }).cause ?? error;
-  return cause instanceof Error ? cause.message || cause.name : String(cause);
 }

@@ -62,6 +62,9 @@ function unexpected(error: unknown): Stop {
   const { code, path } = (error ?? {}) as { code?: unknown; path?: unknown };
   const file = typeof path === 'string' ? path : 'the file';
   if (code === 'ENOENT') return new Stop('no_such_file', `There is no file ${file}.`, `ls ${dirname(file)}`);
+  if (code === 'EISDIR') {
+    return new Stop('not_a_file', 'A directory stands where a file is needed.', 'ls -ld, on what you named');
+  }
   if (code === 'EACCES' || code === 'EPERM') {
     return new Stop('not_permitted', `You may not read or write ${file}.`, `ls -l ${file}`);
   }
@@ -71,6 +74,6 @@ function unexpected(error: unknown): Stop {
 
 /** Libraries write fragments; people read sentences. */
 function sentence(text: string): string {
-  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  const whole = /^https?:/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?)]$/.test(whole) ? whole : `${whole}.`;
 }

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { parseUsd } from '../contract/money.ts';
+import { Stop } from './exit.ts';
 
 const DAY_MS = 86_400_000;
 const SPAN_UNITS_MS: Readonly<Record<string, number>> = {
@@ -31,6 +32,12 @@ export function readSpan(text: string): number {
   const ms = Number(amount) * (SPAN_UNITS_MS[unit ?? ''] ?? Number.NaN);
   if (!(ms <= MAX_SPAN_MS)) throw new InvalidArgumentError('It must be a span like 12h, 30d or 4w.');
   return ms;
+}
+
+/** A range that ends before it begins would be answered with nothing, as if nothing had happened. */
+export function refuseBackwards(from: string | undefined, to: string | undefined, help: string): void {
+  if (from === undefined || to === undefined || from <= to) return;
+  throw new Stop('usage', `The first day, ${from}, lies after the last, ${to}.`, help);
 }
 
 /** The first day of a span that ends now. */

@@ -71,6 +71,7 @@ export function count(value: number): string {
 
 export function percent(share: number): string {
   const value = share * 100;
+  if (value > 0 && value < 0.05) return '<0.1%';
   return `${value > 0 && value < 10 ? value.toFixed(1) : Math.round(value)}%`;
 }
 

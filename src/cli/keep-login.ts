@@ -1,4 +1,5 @@
 import { readConfig } from './config.ts';
+import { age } from './format.ts';
 import type { Session } from './session.ts';
 
 /** A token lives a day; whoever works with it in its second half gets a new one and is never asked again. */
@@ -17,6 +18,13 @@ export async function keepLogin(session: Session): Promise<void> {
   if (answer?.ok && readConfig(session.configFile).token === token) {
     session.changeConfig({ token: answer.data.token });
   }
+}
+
+/** What only this side can tell of a token the server refuses: that its time is up. */
+export function expiredLogin(token: string | null, nowMs: number): string | null {
+  const expiry = token === null ? null : expiryOf(token);
+  if (expiry === null || Date.parse(expiry) > nowMs) return null;
+  return `Your login expired ${age(expiry, nowMs)}.`;
 }
 
 /** Read, not trusted: the server alone says whether a token is good. */

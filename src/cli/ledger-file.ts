@@ -8,9 +8,15 @@ import { startProgress } from './progress.ts';
 /** No cell of an export comes near this; a file that is something else must not fill the memory. */
 const MAX_ROW_CHARACTERS = 1_000_000;
 
+const CHAIN_COLUMNS = ['sequence_number', 'previous_hash', 'record_hash'];
+
 /** Checks an exported chain in constant memory, with nothing but the file. */
 export async function verifyLedgerFile(host: Host, file: string): Promise<ChainVerdict> {
-  const totalBytes = statSync(file).size;
+  const stats = statSync(file);
+  if (stats.isDirectory()) {
+    throw new Stop('not_a_file', `${file} is a directory, not a ledger export.`, `ls ${file}`);
+  }
+  const totalBytes = stats.size;
   const progress = startProgress(host, 'verifying');
   const source = createReadStream(file);
   const rows = source.pipe(parse({ columns: true, bom: true, max_record_size: MAX_ROW_CHARACTERS }));
@@ -21,6 +27,9 @@ export async function verifyLedgerFile(host: Host, file: string): Promise<ChainV
     for await (const cells of rows) {
       if (host.signal.aborted) throw new Interrupted();
       rowNumber += 1;
+      // Another table is no broken ledger, and must not be reported as one.
+      if (rowNumber === 1 && !CHAIN_COLUMNS.every((column) => Object.hasOwn(cells, column)))
+        throw notALedger(file);
       const record = ledgerRecordFromCsv(cells, rowNumber);
       if ('reason' in record) chain.fail(record);
       else chain.push(record);

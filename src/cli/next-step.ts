@@ -20,13 +20,34 @@ const NOUNS: Readonly<Record<string, { one: string; list: string }>> = {
 const LOGINS: readonly string[] = ['missing_auth', 'invalid_token', 'email_taken'];
 const LISTED: readonly string[] = ['not_found', 'limit_exceeded', 'max_webhooks', 'conflict'];
 
+/** The API's fields by the flags they were given with. */
+const FLAGS: Readonly<Record<string, string>> = {
+  scope_value: '--target',
+  scope_id: '--team',
+  team_id: '--team',
+  amount_usd: '--amount',
+  extra_usd: '--extra',
+  duration_hours: '--hours',
+  dimension_value: '--value',
+  limit_microdollars: '--limit',
+  alert_thresholds: '--thresholds',
+  invoice_month: '--month',
+  event_types: '--events',
+  service_name: '--service',
+  agent_name: '--agent',
+  cost_center: '--cost-center',
+};
+
 /** The server's own sentence; only where it cannot know what was asked for, one that does. */
 export function sentenceOf(refused: Refused, typed: string): string {
   const [, group = '', , id] = typed.split(' ');
   const noun = NOUNS[group];
   if (refused.error === 'not_found' && noun && id !== undefined)
     return `There is no ${noun.one} ${showable(id)}.`;
-  return showable(refused.message);
+  return showable(refused.message).replace(
+    /^The field "(\w+)"/,
+    (said, field: string) => FLAGS[field] ?? said,
+  );
 }
 
 /** What someone who was refused should do next: one line. */

@@ -22,7 +22,8 @@ export interface Output {
 export function makeOutput(host: Host, colourAllowed: boolean): Output {
   const isTerminal = host.stdout.isTTY === true;
   const colours = makeColours(colourAllowed && isTerminal);
-  const asides = makeColours(colourAllowed && host.stderr.isTTY === true);
+  // Without a terminal on stdout there is no colour anywhere: both often end in the same log.
+  const asides = makeColours(colourAllowed && isTerminal && host.stderr.isTTY === true);
   const width = isTerminal ? (host.stdout.columns ?? DEFAULT_COLUMNS) : null;
   const line = (text: string) => void host.stdout.write(`${text}\n`);
   const note = (text: string) => void host.stderr.write(`${text}\n`);

@@ -1,66 +1,119 @@
 import { Command, Option } from 'commander';
-import { alertsCommand } from './commands/alerts.ts';
-import { keysCommand } from './commands/api-keys.ts';
-import { auditCommand } from './commands/audit.ts';
-import { initCommand, loginCommand, logoutCommand } from './commands/auth.ts';
-import { approvalsCommand } from './commands/budget-approvals.ts';
-import { budgetsCommand } from './commands/budgets.ts';
-import { completionCommand } from './commands/completion.ts';
-import { costCommand } from './commands/cost.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { statusCommand } from './commands/health.ts';
-import { killCommand } from './commands/kill-switches.ts';
-import { ledgerCommand } from './commands/ledger.ts';
-import { modelsCommand } from './commands/models.ts';
-import { providersCommand } from './commands/provider-keys.ts';
-import { reconcileCommand } from './commands/reconciliation.ts';
-import { requestsCommand } from './commands/requests.ts';
-import { savingsCommand } from './commands/savings.ts';
-import { quotasCommand } from './commands/spend-quotas.ts';
-import { tailCommand } from './commands/stream.ts';
-import { teamsCommand } from './commands/teams.ts';
-import { usageCommand } from './commands/usage.ts';
-import { versionCommand } from './commands/version.ts';
-import { webhooksCommand } from './commands/webhooks.ts';
+import { HELP_COLOURS } from './colours.ts';
+import { isNameOf, unknownCommand } from './command.ts';
 import type { Host } from './host.ts';
 
 const DEFAULT_COLUMNS = 80;
+const HELP_COMMAND = ['help [command]', 'help for a command'] as const;
+
+type Make = (host: Host) => Command;
+/** A command by all its names. Its file is read when it is asked for: a run needs one of them, seldom more. */
+type Entry = [names: string[], load: () => Promise<Make>];
 
 /** The whole command tree, in the order help shows it. */
-const GROUPS: Array<[heading: string, commands: Array<(host: Host) => Command>]> = [
-  ['Getting started:', [initCommand, loginCommand, logoutCommand, statusCommand, doctorCommand]],
+const GROUPS: Array<[heading: string, entries: Entry[]]> = [
+  [
+    'Getting started:',
+    [
+      [['init'], async () => (await import('./commands/auth.ts')).initCommand],
+      [['login'], async () => (await import('./commands/auth.ts')).loginCommand],
+      [['logout'], async () => (await import('./commands/auth.ts')).logoutCommand],
+      [['status'], async () => (await import('./commands/health.ts')).statusCommand],
+      [['doctor'], async () => (await import('./commands/doctor.ts')).doctorCommand],
+    ],
+  ],
   [
     'Watching spend:',
-    [tailCommand, costCommand, requestsCommand, usageCommand, modelsCommand, savingsCommand],
+    [
+      [['tail'], async () => (await import('./commands/stream.ts')).tailCommand],
+      [['cost'], async () => (await import('./commands/cost.ts')).costCommand],
+      [['requests'], async () => (await import('./commands/requests.ts')).requestsCommand],
+      [['usage'], async () => (await import('./commands/usage.ts')).usageCommand],
+      [['models'], async () => (await import('./commands/models.ts')).modelsCommand],
+      [['savings'], async () => (await import('./commands/savings.ts')).savingsCommand],
+    ],
   ],
-  ['Setting up:', [providersCommand, keysCommand, teamsCommand, webhooksCommand]],
-  ['Keeping in bounds:', [budgetsCommand, approvalsCommand, quotasCommand, killCommand, alertsCommand]],
-  ['Proving it:', [ledgerCommand, auditCommand, reconcileCommand]],
-  ['About gw:', [completionCommand, versionCommand]],
+  [
+    'Setting up:',
+    [
+      [['providers'], async () => (await import('./commands/provider-keys.ts')).providersCommand],
+      [['keys'], async () => (await import('./commands/api-keys.ts')).keysCommand],
+      [['teams'], async () => (await import('./commands/teams.ts')).teamsCommand],
+      [['webhooks', 'wh'], async () => (await import('./commands/webhooks.ts')).webhooksCommand],
+    ],
+  ],
+  [
+    'Keeping in bounds:',
+    [
+      [['budgets'], async () => (await import('./commands/budgets.ts')).budgetsCommand],
+      [['approvals'], async () => (await import('./commands/budget-approvals.ts')).approvalsCommand],
+      [['quotas'], async () => (await import('./commands/spend-quotas.ts')).quotasCommand],
+      [['kill'], async () => (await import('./commands/kill-switches.ts')).killCommand],
+      [['alerts', 'al'], async () => (await import('./commands/alerts.ts')).alertsCommand],
+    ],
+  ],
+  [
+    'Proving it:',
+    [
+      [['ledger'], async () => (await import('./commands/ledger.ts')).ledgerCommand],
+      [['audit'], async () => (await import('./commands/audit.ts')).auditCommand],
+      [['reconcile'], async () => (await import('./commands/reconciliation.ts')).reconcileCommand],
+    ],
+  ],
+  [
+    'About gw:',
+    [
+      [['completion'], async () => (await import('./commands/completion.ts')).completionCommand],
+      [['version'], async () => (await import('./commands/version.ts')).versionCommand],
+    ],
+  ],
 ];
 
-export function buildProgram(host: Host): Command {
-  const program = new Command('gw')
+/** The program without its commands. */
+export function openProgram(host: Host): Command {
+  const program = describeProgram(host);
+  obeyHost(program, host, program);
+  return program;
+}
+
+/** The one command that is named, or all of them: for help, for completion, and to find what a typo meant. */
+export async function addCommands(program: Command, host: Host, argv: string[]): Promise<void> {
+  const [word = '', topic] = program.parseOptions(argv).operands;
+  const isNamed = ([names]: Entry) => names.includes(word);
+  const needsOne = word !== 'completion' && GROUPS.some(([, entries]) => entries.some(isNamed));
+  for (const [heading, entries] of GROUPS) {
+    for (const [, load] of needsOne ? entries.filter(isNamed) : entries) {
+      const command = (await load())(host).helpGroup(heading);
+      program.addCommand(command);
+      for (const one of allCommands(command)) obeyHost(one, host, program);
+    }
+  }
+  if (
+    word === 'help' &&
+    topic !== undefined &&
+    !program.commands.some((command) => isNameOf(command, topic))
+  ) {
+    throw unknownCommand(topic, program);
+  }
+}
+
+function describeProgram(host: Host): Command {
+  return new Command('gw')
     .commandsGroup('About gw:')
-    .helpCommand('help [command]', 'help for a command')
+    .helpCommand(...HELP_COMMAND)
     .description('What your AI calls cost, and a hand on the brake.')
     .version(host.version, '--version', 'the version of this client')
-    .option('--api-url <url>', 'the gateway’s management API (default: the one in the configuration)')
+    .option('--api-url <url>', 'the gateway to ask (default: the one in the configuration)')
     .option('--json', 'print the API’s own JSON')
-    .option('--no-color', 'no colours (there are none anyway unless stdout is a terminal)')
+    .option('--no-color', 'no colours, not even on a terminal')
     .addOption(new Option('--config <file>', 'another configuration file than ~/.gw/config.json').hideHelp())
     .addOption(
       new Option('--proxy-url <url>', 'the proxy, if it is not on port 8081 of the API’s host').hideHelp(),
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  $ gw init\n  $ gw cost --by team\n  $ gw tail\n\nMore on a command: gw <command> --help',
+      `\n${HELP_COLOURS.bold('Examples:')}\n  $ gw init\n  $ gw cost --by team\n  $ gw tail\n\nMore on a command: gw <command> --help`,
     );
-  for (const [heading, commands] of GROUPS) {
-    for (const make of commands) program.addCommand(make(host).helpGroup(heading));
-  }
-  for (const command of allCommands(program)) obeyHost(command, host);
-  return program;
 }
 
 function allCommands(command: Command): Command[] {
@@ -68,8 +121,11 @@ function allCommands(command: Command): Command[] {
 }
 
 /** Commander would print, colour and exit on its own; here the host decides all three. */
-function obeyHost(command: Command, host: Host): void {
+function obeyHost(command: Command, host: Host, program: Command): void {
   const width = host.stdout.columns ?? DEFAULT_COLUMNS;
+  const hasColours = () => host.stdout.isTTY === true && program.opts().color !== false;
+  command.helpOption('-h, --help', 'this help').configureHelp({ styleTitle: HELP_COLOURS.bold });
+  if (command.commands.length > 0) command.helpCommand(...HELP_COMMAND);
   command.exitOverride().configureOutput({
     writeOut: (text) => void host.stdout.write(text),
     // Help instead of a command that was not named: it is what was asked for.
@@ -78,7 +134,7 @@ function obeyHost(command: Command, host: Host): void {
     outputError: () => {},
     getOutHelpWidth: () => width,
     getErrHelpWidth: () => width,
-    getOutHasColors: () => false,
-    getErrHasColors: () => false,
+    getOutHasColors: hasColours,
+    getErrHasColors: hasColours,
   });
 }

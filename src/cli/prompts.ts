@@ -28,15 +28,13 @@ export interface Prompts {
 
 export function makePrompts(host: Host): Prompts {
   const reader = makeLineReader(host);
-  const isTerminal = host.stdin.isTTY === true;
 
   async function answer(question: string, echo: boolean): Promise<string> {
-    if (isTerminal) host.stderr.write(question);
-    const line = await reader.next(echo);
+    const line = await reader.next(question, echo);
     if (line === null) {
       throw new Stop(
         'input_required',
-        `The input ended before the answer to “${question.replace(/[?:\s]+$/, '')}”.`,
+        `The input ended before the answer to “${question.replace(/( \(hidden\))?[?:\s]+$/, '')}”.`,
         'run the command in a terminal, or pipe one answer per line into it',
       );
     }
@@ -51,7 +49,7 @@ export function makePrompts(host: Host): Prompts {
     secret: (question) => answer(`${question} (hidden): `, false),
     async choose(question, choices) {
       const list = choices.map(({ label }, index) => `  ${index + 1}) ${label}`).join('\n');
-      if (isTerminal) host.stderr.write(`${question}\n${list}\n`);
+      if (host.stdin.isTTY) host.stderr.write(`${question}\n${list}\n`);
       for (;;) {
         const said = await answer(`Number [1]: `, true);
         const chosen = choices[Number(said || '1') - 1] ?? choices.find(({ value }) => value === said);
@@ -66,8 +64,8 @@ export function makePrompts(host: Host): Prompts {
 }
 
 interface LineReader {
-  /** The next line without its end; null when there is none. */
-  next(echo: boolean): Promise<string | null>;
+  /** Asks, on a terminal, and takes the next line without its end; null when there is none. */
+  next(question: string, echo: boolean): Promise<string | null>;
 }
 
 function makeLineReader(host: Host): LineReader {
@@ -76,7 +74,7 @@ function makeLineReader(host: Host): LineReader {
   let ended = false;
 
   return {
-    next: (echo) =>
+    next: (question, echo) =>
       new Promise((resolve, reject) => {
         const isTerminal = host.stdin.isTTY === true;
         const line = startLine(echo && isTerminal, (text) => void host.stderr.write(text));
@@ -103,7 +101,9 @@ function makeLineReader(host: Host): LineReader {
           settle(() => resolve(line.soFar() === '' ? null : line.soFar()));
         };
         const onAbort = () => settle(() => reject(new Interrupted()));
+        // Before the question: the terminal itself would show what a quick hand types into it in between.
         if (isTerminal) host.stdin.setRawMode?.(true);
+        if (isTerminal) host.stderr.write(question);
         host.stdin.on('data', onData);
         host.stdin.on('end', onEnd);
         host.signal.addEventListener('abort', onAbort);

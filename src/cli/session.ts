@@ -10,6 +10,7 @@ import {
 } from './config.ts';
 import { Interrupted, Stop } from './exit.ts';
 import type { Host } from './host.ts';
+import { expiredLogin } from './keep-login.ts';
 import { nextStep, sentenceOf } from './next-step.ts';
 import { makeOutput, type Output } from './output.ts';
 import { startProgress } from './progress.ts';
@@ -47,8 +48,9 @@ export interface Session {
   take<Data>(answer: Promise<Answer<Data>>): Promise<Data>;
   /** The same at another gateway. */
   at(apiUrl: string): Session;
-  /** Whether the gateway was named on the command line. */
+  /** Whether the gateway, or its proxy, was named on the command line. */
   isApiUrlGiven: boolean;
+  isProxyUrlGiven: boolean;
   refuse(refused: Refused): Stop;
   changeConfig(changes: Partial<Config>): void;
   configFile: string;
@@ -60,8 +62,10 @@ export function openSession(host: Host, flags: GlobalFlags, typed: string): Sess
   const apiUrl = baseUrl(flags.apiUrl ?? config.api_url);
   const proxyUrl = flags.proxyUrl ? baseUrl(flags.proxyUrl) : proxyUrlOf(config, apiUrl);
   const out = makeOutput(host, flags.color);
-  const refuse = (refused: Refused) =>
-    new Stop(refused.error, sentenceOf(refused, typed), nextStep(refused, typed));
+  const refuse = (refused: Refused) => {
+    const expired = refused.error === 'invalid_token' ? expiredLogin(config.token, host.nowMs()) : null;
+    return new Stop(refused.error, expired ?? sentenceOf(refused, typed), nextStep(refused, typed));
+  };
   const token = () => {
     if (config.token !== null) return config.token;
     throw new Stop('not_logged_in', 'You are not logged in.', 'gw login');
@@ -84,6 +88,7 @@ export function openSession(host: Host, flags: GlobalFlags, typed: string): Sess
     refuse,
     at: (other) => openSession(host, { ...flags, apiUrl: other }, typed),
     isApiUrlGiven: flags.apiUrl !== undefined,
+    isProxyUrlGiven: flags.proxyUrl !== undefined,
     changeConfig: (changes) => changeConfig(configFile, changes),
     async take(answer) {
       const progress = startProgress(host, 'waiting for the gateway');

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { Static } from 'typebox';
 import { ClientFault, openClient } from '../client/client.ts';
@@ -20,7 +19,7 @@ export async function uploadInvoice(
   session: Session,
   invoice: Invoice,
 ): Promise<Static<typeof ReconciliationRun>> {
-  const boundary = `gw-${randomUUID()}`;
+  const boundary = `gw-${crypto.randomUUID()}`;
   const progress = startProgress(session.host, `uploading ${invoice.name}`);
   // The client speaks JSON; the same call goes out with the form in place of the body it made.
   const sendForm: typeof fetch = (url, init) => {

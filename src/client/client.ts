@@ -185,8 +185,31 @@ function warningsOf(response: Response): string[] {
   return [...header.matchAll(/299 \S+ "([^"]*)"/g)].map((match) => match[1]!);
 }
 
-/** fetch says only "fetch failed" and keeps what happened in its cause. */
-function reasonOf(error: unknown): string {
+/** What a broken connection is called by the system, and what by people. */
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused; nothing listens there',
+  ECONNRESET: 'the connection was cut',
+  ENOTFOUND: 'there is no host of that name',
+  EAI_AGAIN: 'the name cannot be looked up; is there a network?',
+  ENETUNREACH: 'there is no network to it',
+  EHOSTUNREACH: 'there is no way to that host',
+  ETIMEDOUT: 'it did not answer in time',
+  UND_ERR_CONNECT_TIMEOUT: 'it did not answer in time',
+  UND_ERR_SOCKET: 'the connection was cut',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it does not speak https',
+  EPROTO: 'it does not speak https',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+};
+
+/** fetch says only "fetch failed" and keeps what happened in its cause; a host with two addresses, one deeper. */
+export function reasonOf(error: unknown): string {
   const cause = (error as { cause?: unknown }).cause ?? error;
-  return cause instanceof Error ? cause.message || cause.name : String(cause);
+  if (!(cause instanceof Error)) return String(cause);
+  const { code, errors } = cause as { code?: string; errors?: unknown[] };
+  if (code === undefined && errors?.[0] !== undefined) return reasonOf(errors[0]);
+  return REASONS[code ?? ''] ?? (cause.message.split('\n')[0] || cause.name);
 }

@@ -1,12 +1,11 @@
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
-import { contractAsData } from './contract-as-data.ts';
 
 export default defineConfig({
   root: import.meta.dirname,
   base: '/',
-  plugins: [contractAsData(), react(), tailwindcss()],
+  plugins: [react(), tailwindcss()],
   build: {
     target: 'es2022',
     manifest: true,

@@ -26,7 +26,7 @@ import { moveReceivers } from './tenants.ts';
 import { startTraffic } from './traffic.ts';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-const CLIENT = join(ROOT, 'dist', 'gw.mjs');
+const CLIENT = join(ROOT, 'dist', 'gw.cjs');
 const DEMO_CONNECTIONS = 3;
 /** Of what the demo has written beside the database. */
 const OWN_FOLDERS = ['journal', 'history-journal', 'outbox'];
@@ -214,11 +214,9 @@ function indexThePast(
   { askers, database, log }: { askers: Askers; database: Database; log: Logger },
   signal: AbortSignal,
 ): Stop {
-  const building = buildPastCostIndex({ database, log }, askers.operator, Date.now(), signal).catch(
-    (error: Error) => {
-      if (!signal.aborted) log.warn({ err: error }, 'the past of the public index is not whole');
-    },
-  );
+  const building = buildPastCostIndex(database, askers.operator, Date.now(), signal).catch((error: Error) => {
+    if (!signal.aborted) log.warn({ err: error }, 'the past of the public index is not whole');
+  });
   return () => building;
 }
 

@@ -71,8 +71,8 @@ test('keys', async () => {
   const [key] = await api('/v1/api-keys');
   expect(made.stderr).toBe(`✓ Created the test key ci (${key.id}). Keep it: it is not shown again.\n`);
   expect(await cli.print('keys', 'list')).toBe(
-    'NAME  PREFIX         ENV   TEAM      SERVICE  LAST USED  STATE   ID\n' +
-      `ci    ${made.stdout.slice(0, 13)}  test  Platform  -        never      active  ${key.id}\n`,
+    'NAME  PREFIX         ENV   TEAM      SERVICE  LAST USED  STATE   REVOKED  ID\n' +
+      `ci    ${made.stdout.slice(0, 13)}  test  Platform  -        never      active  -        ${key.id}\n`,
   );
   await expectJson(['keys', 'list'], '/v1/api-keys');
   expect(await cli.run(['keys', 'create', '--name', 'ci', '--team', 'nobody'])).toEqual({
@@ -82,8 +82,7 @@ test('keys', async () => {
   });
   expect(await cli.run(['keys', 'revoke', 'x', '--yes'])).toEqual(missing('key', 'x', 'gw keys list'));
   await expectGone(['keys', 'revoke', key.id], `Revoked the key ${key.id}.`);
-  const day = new Date().toISOString().slice(0, 10);
-  expect(await cli.print('keys', 'list')).toContain(`never      revoked ${day}  ${key.id}\n`);
+  expect(await cli.print('keys', 'list')).toContain(`never      revoked  just now  ${key.id}\n`);
 });
 
 test('providers', async () => {
@@ -107,7 +106,7 @@ test('providers', async () => {
     stdout: '',
     stderr:
       'error: “prov_z” is no provider; there are prov_a (OpenAI), prov_b (Anthropic), prov_c (Gemini), prov_d (DeepSeek / OpenAI-compatible). (invalid_provider)\n' +
-      'Try: gw providers --help\n',
+      'Try: gw providers add --help\n',
   });
   const id = stored.stdout.trim();
   await expectGone(['providers', 'delete', id], `Removed the provider key ${id}.`);
@@ -148,6 +147,21 @@ test('budgets', async () => {
     stdout: '',
     stderr:
       "error: Option '--amount <usd>' argument '0' is invalid. It must be more than 0. (usage)\nTry: gw budgets create --help\n",
+  });
+  // A limit meant for one team must not fall on everybody.
+  expect(await cli.run(['budgets', 'create', '--team', 'Platform', '--amount', '5'])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'error: --team is for the scope team; this would be a budget for the scope org. (usage)\n' +
+      'Try: gw budgets create --scope team --team Platform --amount 5\n',
+  });
+  expect(await cli.run(['budgets', 'create', '--scope', 'team', '--team', 'x', '--amount', '5'])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'error: --team is not valid: it must be the id, slug or name of one of your teams. (invalid_field)\n' +
+      'Try: gw budgets create --help\n',
   });
   const id = made.stdout.trim();
   await expectGone(['budgets', 'delete', id], `Deleted the budget ${id}.`);
@@ -223,9 +237,9 @@ describe('webhooks', () => {
     const made = await cli.run(['wh', 'create', '--url', url]);
     const id = UUID.exec(made.stdout)![0];
     expect(made.stdout).toMatch(
-      new RegExp(`^Id      ${id}\nUrl     ${url}\nEvents  alert.all\nSecret  wh_[\\w+/]{43}=\n$`),
+      new RegExp(`^ID      ${id}\nURL     ${url}\nEvents  alert.all\nSecret  wh_[\\w+/]{43}=\n$`),
     );
-    expect(made.stderr).toBe('✓ Keep the secret: it is not shown again. Next: gw webhooks test <id>\n');
+    expect(made.stderr).toBe(`✓ Keep the secret: it is not shown again. Next: gw webhooks test ${id}\n`);
     expect(await cli.print('webhooks', 'test', id)).toMatch(/^succeeded: answered 204 in \d/);
     status = 500;
     const failed = await cli.run(['wh', 'test', id]);
@@ -286,6 +300,9 @@ test('models', async () => {
     /\nprov_d {4}codestral-2508 +\$0\.30 +\$0\.90 +- +256\.0k {2}2025-01-01 {2}active\n/,
   );
   await expectJson(['models', '--provider', 'prov_d'], '/v1/models?provider=prov_d');
+  expect((await cli.run(['models', '--provider', 'x'])).stderr).toMatch(
+    /^error: “x” is no provider; .* \(invalid_provider\)\nTry: gw models --help\n$/,
+  );
 });
 
 test('a command that is refused for its token says so', async () => {
@@ -296,6 +313,17 @@ test('a command that is refused for its token says so', async () => {
     stderr:
       'error: The token or key is not valid, has expired or was revoked. (invalid_token)\nTry: gw login\n',
   });
-  expect(await expired.print('status')).toContain('Account   the token is not valid any more (gw login)\n');
+  expect(await expired.print('status')).toContain(
+    'Account   The token or key is not valid, has expired or was revoked. (gw login)\n',
+  );
   expired.remove();
+  const claims = Buffer.from(JSON.stringify({ exp: Date.now() / 1_000 - 3 * 3_600 })).toString('base64url');
+  const late = makeCli(gateway, `eyJhbGciOiJIUzI1NiJ9.${claims}.x`);
+  expect(await late.run(['audit'])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'error: Your login expired 3h ago. (invalid_token)\nTry: gw login\n',
+  });
+  expect(await late.print('status')).toContain('Account   Your login expired 3h ago. (gw login)\n');
+  late.remove();
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Gateway } from '../harness.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-export const BUNDLE = join(ROOT, 'dist', 'gw.mjs');
+export const BUNDLE = join(ROOT, 'dist', 'gw.cjs');
 
 /** The client as people get it: bundled. */
 export function buildClient(...args: string[]): string {

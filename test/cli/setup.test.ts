@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -88,6 +87,47 @@ describe('logging in', () => {
     expect((await gateway.call('GET', '/v1/account', { token })).status).toBe(200);
   });
 
+  test('init logs in, keeps where the proxy is, and another gateway never sees the token', async () => {
+    const config = join(cli.directory, 'init', 'config.json');
+    const init = ['--config', config, '--api-url', `${gateway.apiUrl}/v1/`, 'init'];
+    const proxy = ['--proxy-url', `${gateway.proxyUrl}/v1/proxy/openai`];
+    expect(await cli.run([...init, ...proxy, '--email', 'ada@example.com'], `${tenant.password}\n`)).toEqual({
+      code: 0,
+      stdout: '',
+      stderr:
+        `✓ Gateway 0.0.0-test answers at ${gateway.apiUrl}.\n` +
+        `✓ Logged in as ada@example.com at ${gateway.apiUrl} (plan free).\n` +
+        'Next: gw providers add <provider>, then gw keys create --name <name>. Check all of it: gw doctor\n',
+    });
+    const { token, ...rest } = readJson(config);
+    expect(rest).toEqual({
+      api_url: gateway.apiUrl,
+      proxy_url: gateway.proxyUrl,
+      default_environment: 'production',
+    });
+    expect((await gateway.call('GET', '/v1/account', { token })).status).toBe(200);
+    expect((await cli.run(init)).stderr).toContain(`Wrote ${config}. Next: gw doctor\n`);
+    expect(readJson(config).token).toBe(token);
+    const health = JSON.stringify({ status: 'ok', version: '1', db: 'ok' });
+    const other = await answering(200, { 'content-type': 'application/json' }, health);
+    const moved = await cli.run(['--config', config, '--api-url', other.url, 'init']);
+    expect(moved.stderr).toContain('Next: gw login\n');
+    expect(readJson(config)).toMatchObject({ api_url: other.url });
+    expect(readJson(config).token).toBeUndefined();
+    other.close();
+  });
+
+  test('init with a wrong password fails and leaves no token', async () => {
+    const config = join(cli.directory, 'init-wrong', 'config.json');
+    const init = ['--config', config, '--api-url', gateway.apiUrl, 'init', '--email', 'ada@example.com'];
+    expect(await cli.run(init, 'wrong horse\n')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('(invalid_credentials)\nTry: gw login, with'),
+    });
+    expect(readJson(config)).toEqual({ api_url: gateway.apiUrl, default_environment: 'production' });
+  });
+
   test('a wrong password is refused and nothing is written', async () => {
     const config = join(cli.directory, 'wrong.json');
     const args = ['--config', config, '--api-url', gateway.apiUrl, 'login', '--email', 'ada@example.com'];
@@ -142,10 +182,31 @@ describe('status', () => {
     expect(await cli.run(['--api-url', server.url, 'status'])).toMatchObject({
       code: 1,
       stdout: '',
+      stderr: `error: Cannot reach ${server.url}: the connection was refused; nothing listens there. (unreachable)\nTry: gw doctor\n`,
+    });
+  });
+
+  test('at an address that is not a gateway’s says so and ends with 1', async () => {
+    expect(await cli.run(['--api-url', gateway.proxyUrl, 'status'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        `error: ${gateway.proxyUrl} answers, but not as a gateway’s API does. (not_a_gateway)\n` +
+        'Try: gw init, with the address the gateway prints when it starts\n',
+    });
+    const teapot = await answering(418, { 'content-type': 'text/plain' }, 'short and stout');
+    expect(await cli.run(['--api-url', teapot.url, 'teams', 'list'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `error: ${teapot.url} answered 418 with something that is not JSON; is it a gateway? (unreachable)\nTry: gw doctor\n`,
+    });
+    expect(await cli.run(['--api-url', teapot.url.replace('http', 'https'), 'status'])).toMatchObject({
+      code: 1,
       stderr: expect.stringMatching(
-        /^error: Cannot reach http:.*ECONNREFUSED.* \(unreachable\)\nTry: gw doctor\n$/,
+        /^error: Cannot reach https:\S+: it does not speak https\. \(unreachable\)\n/,
       ),
     });
+    teapot.close();
   });
 });
 
@@ -169,6 +230,10 @@ describe('manners', () => {
     [['keys', 'revok', 'x'], "Unknown command 'revok'. Did you mean revoke?", 'gw keys --help'],
     [['requests', 'shwo'], "Unknown command 'shwo'. Did you mean show?", 'gw requests --help'],
     [['cost', '--form', '2026-01-01'], "Unknown option '--form'. Did you mean --from?", 'gw cost --help'],
+    [['req'], "Unknown command 'req'. Did you mean requests?", 'gw --help'],
+    [['kill', 'undoo', 'x'], "Unknown command 'undoo'. Did you mean undo?", 'gw kill --help'],
+    [['help', 'budgts'], "Unknown command 'budgts'. Did you mean budgets?", 'gw --help'],
+    [['wh', 'deliverys'], "Unknown command 'deliverys'. Did you mean deliveries?", 'gw webhooks --help'],
   ])('a typo gets a suggestion: gw %j', async (args, sentence, next) => {
     expect(await cli.run(args)).toEqual({
       code: 1,
@@ -222,30 +287,5 @@ describe('manners', () => {
 
   test('the bundle reads no environment variable', () => {
     expect(readFileSync(BUNDLE, 'utf8')).not.toMatch(/process\d?\.env|\bhomedir\(\)/);
-  });
-});
-
-describe('completion', () => {
-  const complete = async (...words: string[]) => {
-    const script = await cli.print('completion', 'bash');
-    const asked = `COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _gw; echo "\${COMPREPLY[*]}"`;
-    return execFileSync('bash', ['-c', `${script}\n${asked}`], { encoding: 'utf8' }).trim();
-  };
-
-  test('bash completes commands by any of their names, flags and the values they take', async () => {
-    expect(await complete('gw', 'ke')).toBe('keys');
-    expect(await complete('gw', 'wh', 'd')).toBe('deliveries delete');
-    expect(await complete('gw', 'budgets', 'set', '--mo')).toBe('--mode');
-    expect(await complete('gw', 'budgets', 'create', '--mode', '')).toBe('soft hard approval');
-  });
-
-  test('zsh and fish get scripts of their own, and no other shell does', async () => {
-    expect(await cli.print('completion', 'zsh')).toMatch(
-      /^#compdef gw\n[\s\S]*'webhooks'\|'wh'\) at='webhooks' ;;/,
-    );
-    expect(await cli.print('completion', 'fish')).toContain(
-      `complete -c gw -n '__gw_at "budgets create"' -l 'mode' -x -a 'soft hard approval'`,
-    );
-    expect(await cli.run(['completion', 'tcsh'])).toMatchObject({ code: 1, stdout: '' });
   });
 });

@@ -37,10 +37,10 @@ afterAll(async () => {
   await gateway.stop();
 });
 
-const call = (model: string, service: string) =>
+const call = (model: string, service: string, team = '') =>
   gateway.proxy('/prov_a/v1/chat/completions', {
     key: tenant.key,
-    headers: { 'x-gateway-service': service },
+    headers: { 'x-gateway-service': service, 'x-gateway-team': team },
     body: { model, max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] },
   });
 
@@ -99,6 +99,32 @@ test('leaves out what costs less than asked for', async () => {
   expect(running.stdout()).toBe('');
   for (const one of [running, dear]) one.interrupt();
   await Promise.all([running.ended, dear.ended]);
+});
+
+test('of one team, by its name, slug or id, shows that team and no other', async () => {
+  const ids = [];
+  for (const name of ['Data Platform', 'Research']) {
+    const { json } = await gateway.call('POST', '/v1/teams', { token: tenant.token, body: { name } });
+    ids.push(json.id);
+  }
+  const all = await opened('--no-alerts');
+  const named = ['Data Platform', 'data-platform', ids[0]];
+  const followers = await Promise.all(named.map((team) => opened('--team', team, '--no-alerts')));
+  await call('gpt-4o-mini', 'theirs', 'research');
+  await call('gpt-4o-mini', 'nobodys');
+  await call('gpt-4o-mini', 'ours', 'data-platform');
+  await shows(all.stdout, /(.*\n){3}/);
+  for (const follower of followers) await shows(follower.stdout, '\n');
+  for (const running of [all, ...followers]) running.interrupt();
+  const lines = (await all.ended).stdout.trimEnd().split('\n');
+  const ours = lines.filter((line) => / Data Platform\/ours +\$0\.\d{6} /.test(line));
+  expect([lines.length, ours.length]).toEqual([3, 1]);
+  for (const follower of followers) expect((await follower.ended).stdout).toBe(`${ours[0]}\n`);
+  expect(await cli.run(['tail', '--team', 'nobody'])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'error: There is no team “nobody”. (not_found)\nTry: gw teams list\n',
+  });
 });
 
 test('survives a restart of the server, says so, and misses nothing', async () => {

@@ -21,6 +21,14 @@ export interface Terminal {
   run(...args: string[]): Promise<number>;
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: wiping a line is a control sequence
+const WAITING = /\r\u001b\[2K(?:. waiting for the gateway)?/gu;
+
+/** What stays on a screen: a busy machine keeps people waiting, and shows them that it does. */
+export function withoutWaiting(screen: string): string {
+  return screen.replaceAll(WAITING, '');
+}
+
 class Screen extends Writable {
   readonly isTTY = true;
   readonly columns: number;

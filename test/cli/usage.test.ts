@@ -131,6 +131,18 @@ describe('requests', () => {
     const one = await cli.run(['requests', '--limit', '1', '--model', 'claude-x']);
     expect(one.stdout.split('\n')).toHaveLength(3);
     expect(one.stderr).toBe('Showing 1 of 2. All of them: gw usage export\n');
+    for (const [flags, id] of [
+      [['--status', '500'], ids[1]],
+      [['--service', 'checkout'], ids[0]],
+    ] as const) {
+      const rows = (await cli.print('requests', ...flags)).trimEnd().split('\n').slice(1);
+      expect(rows).toEqual([expect.stringMatching(new RegExp(`  ${id}$`))]);
+    }
+    expect(await cli.run(['requests', '--model', 'no-such-model'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'No requests match. Models are known by the id they were served as: gw cost --by model\n',
+    });
     expect(await cli.print('requests', '--limit', '2', '--json')).toBe(
       json(await api('/v1/usage/requests?limit=2')),
     );
@@ -156,8 +168,12 @@ describe('requests', () => {
     expect(ran).toEqual({ code: 0, stdout: '', stderr: `✓ Wrote ${file} (${text.length} B).\n` });
     expect(readFileSync(file, 'utf8')).toBe(text);
     expect(await cli.print('usage', 'export', '--team', 'Platform')).toBe(text);
-    const nowhere = join(cli.directory, 'no', 'such.csv');
-    expect(await cli.run(['usage', 'export', '-o', nowhere])).toMatchObject({ code: 1, stdout: '' });
+    const nowhere = join(cli.directory, 'no');
+    expect(await cli.run(['usage', 'export', '-o', join(nowhere, 'such.csv')])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `error: There is no directory ${nowhere}. (no_such_directory)\nTry: mkdir -p ${nowhere}\n`,
+    });
     expect(readdirSync(cli.directory).filter((name) => name.endsWith('.part'))).toEqual([]);
   });
 });
@@ -206,6 +222,16 @@ describe('the ledger', () => {
       stdout: '',
       stderr: `error: ${forged} is not a ledger export. (invalid_file)\nTry: gw ledger export -o ${forged}\n`,
     });
+    const other = join(cli.directory, 'other.csv');
+    writeFileSync(other, 'id,cost_usd\r\n1,2\r\n');
+    expect(await away.run(['ledger', 'verify', '--file', other])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: `error: ${other} is not a ledger export. (invalid_file)\nTry: gw ledger export -o ${other}\n`,
+    });
+    expect((await away.run(['ledger', 'verify', '--file', cli.directory])).stderr).toBe(
+      `error: ${cli.directory} is a directory, not a ledger export. (not_a_file)\nTry: ls ${cli.directory}\n`,
+    );
     away.remove();
   });
 
@@ -347,28 +373,16 @@ test('price changes', async () => {
   );
 });
 
-test('approvals', async () => {
-  const budget = await cli.run(['budgets', 'create', '--amount', '0.000001', '--mode', 'approval']);
-  const refused = await gateway.proxy('/prov_a/v1/chat/completions', {
-    key: tenant.key,
-    body: { model: 'gpt-4o-mini', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] },
-  });
-  expect(refused.status).toBe(429);
-  const { data } = await api('/v1/budget-approvals?status=pending');
-  const id = data[0].id;
-  expect(await cli.print('approvals', 'list', '--status', 'pending')).toBe(
-    'STATUS   ASKED     EXTRA  UNTIL  DECIDED BY  BUDGET                                ID\n' +
-      `pending  just now      -  -      -           ${budget.stdout.trim()}  ${id}\n`,
-  );
-  expect(await cli.run(['approvals', 'approve', id, '--extra', '20'])).toEqual({
-    code: 0,
-    stdout: '',
-    stderr: '✓ Granted $20.00 for 24 hours.\n',
-  });
-  expect(await cli.run(['approvals', 'deny', id])).toMatchObject({
+test.each([
+  [['cost'], 'gw cost --help'],
+  [['requests'], 'gw requests --help'],
+  [['usage', 'export'], 'gw usage export --help'],
+  [['audit'], 'gw audit --help'],
+  [['ledger', 'export'], 'gw ledger export --help'],
+])('a range that ends before it begins is refused: gw %j', async (args, next) => {
+  expect(await cli.run([...args, '--from', '2026-02-01', '--to', '2026-01-31'])).toEqual({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^error: .+ \(conflict\)\nTry: gw approvals list\n$/),
+    stderr: `error: The first day, 2026-02-01, lies after the last, 2026-01-31. (usage)\nTry: ${next}\n`,
   });
-  expect(await cli.print('approvals', 'list', '--json')).toBe(json(await api('/v1/budget-approvals')));
 });

@@ -35,6 +35,7 @@ export function createProject(): string {
     'tsconfig.json',
     'tsconfig.build.json',
     'scripts/start.mjs',
+    'scripts/prepare.mjs',
     'scripts/build.mjs',
     ...MY_SOURCES,
   ]) {

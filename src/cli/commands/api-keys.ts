@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { ENVIRONMENTS } from '../../contract/api-keys.ts';
 import { confirmed, describeCommand, runs, YES_FLAG } from '../command.ts';
-import { age, day } from '../format.ts';
+import { age } from '../format.ts';
 import type { Host } from '../host.ts';
 import type { Session } from '../session.ts';
 import { findTeamId, teamNames } from './teams.ts';
@@ -50,10 +50,10 @@ async function listKeys(session: Session): Promise<void> {
       },
       {
         title: 'STATE',
-        flexible: true,
-        of: (key) => (key.revoked_at ? `revoked ${day(key.revoked_at)}` : 'active'),
+        of: (key) => (key.revoked_at ? 'revoked' : 'active'),
         paint: (text, key, colours) => (key.revoked_at ? colours.dim(text) : colours.green(text)),
       },
+      { title: 'REVOKED', minor: true, of: (key) => age(key.revoked_at, nowMs) },
       { title: 'ID', of: (key) => key.id },
     ],
     keys,

@@ -3,7 +3,7 @@ import { MAX_PAGE_LIMIT } from '../../contract/operation.ts';
 import { describeCommand, runs } from '../command.ts';
 import { takeCsv } from '../csv-file.ts';
 import { Stop } from '../exit.ts';
-import { firstDayOf, readDay, readSpan, readWholeNumber } from '../flags.ts';
+import { firstDayOf, readDay, readSpan, readWholeNumber, refuseBackwards } from '../flags.ts';
 import { grouped, moment } from '../format.ts';
 import type { Host } from '../host.ts';
 import type { Session } from '../session.ts';
@@ -43,6 +43,7 @@ async function audit(session: Session, options: AuditOptions): Promise<void> {
     throw new Stop('usage', 'Say --from or --last, not both.', 'gw audit --last 7d');
   }
   const from = options.last === undefined ? options.from : firstDayOf(options.last, host.nowMs());
+  refuseBackwards(from, options.to, 'gw audit --help');
   const query = { ...(from !== undefined && { from }), ...(options.to !== undefined && { to: options.to }) };
   if (options.format === 'csv' && !session.json) {
     return takeCsv(session, client.callCsv('listAudit', { query }), undefined);

@@ -22,6 +22,7 @@ export function initCommand(host: Host): Command {
     examples: [
       'gw init',
       'gw init --api-url https://gateway.example.com',
+      'gw init --api-url https://gateway.example.com --proxy-url https://proxy.example.com',
       'gw init --signup --name Acme --email ada@example.com < password.txt',
     ],
   })
@@ -44,10 +45,17 @@ async function init(opened: Session, options: InitOptions): Promise<void> {
       ? opened.at(await opened.prompts.text('Address of the gateway', opened.apiUrl))
       : opened;
   const health = await session.take(session.anonymous.call('getHealth'));
-  session.changeConfig({ api_url: session.apiUrl, default_environment: environment });
+  // The token of one gateway must not be shown to another.
+  const keepsLogin = session.config.token !== null && session.apiUrl === session.config.api_url;
+  session.changeConfig({
+    api_url: session.apiUrl,
+    ...(!keepsLogin && { token: null }),
+    default_environment: environment,
+    ...(session.isProxyUrlGiven && { proxy_url: session.proxyUrl }),
+  });
   out.done(`Gateway ${health.version} answers at ${session.apiUrl}.`);
   if (!interactive && options.email === undefined && options.signup !== true) {
-    out.note(`Wrote ${session.configFile}. Next: gw login`);
+    out.note(`Wrote ${session.configFile}. Next: ${keepsLogin ? 'gw doctor' : 'gw login'}`);
     return;
   }
   const signsUp = options.signup ?? (options.email === undefined && (await wantsAccount(session)));
@@ -103,7 +111,8 @@ async function logIn(session: Session, options: Credentials): Promise<void> {
 export function logoutCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'logout',
-    summary: 'Forget the token on this machine; it stays valid elsewhere until it expires',
+    summary: 'Forget the token on this machine',
+    detail: 'It is not revoked: wherever else it is kept it stays good until it expires.',
     examples: ['gw logout'],
   });
   return runs<object>(host, command, async (session) => {

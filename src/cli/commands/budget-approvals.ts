@@ -8,7 +8,7 @@ import type { Host } from '../host.ts';
 export function approvalsCommand(host: Host): Command {
   return describeCommand({
     usage: 'approvals',
-    summary: 'Requests for more than an approval budget allows',
+    summary: 'Grant or deny more than a budget allows',
     examples: [
       'gw approvals list --status pending',
       'gw approvals approve <id> --extra 20',

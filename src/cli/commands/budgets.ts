@@ -4,9 +4,10 @@ import { bar } from '../chart.ts';
 import { confirmed, describeCommand, runs, YES_FLAG } from '../command.ts';
 import { Stop } from '../exit.ts';
 import { readPositiveUsd } from '../flags.ts';
-import { money, percent, until } from '../format.ts';
+import { decimalsFor, money, percent, until } from '../format.ts';
 import type { Host } from '../host.ts';
 import type { Session } from '../session.ts';
+import { showable } from '../text.ts';
 import { teamNames } from './teams.ts';
 
 const SCOPES = ['org', 'team', 'service', 'agent'] as const;
@@ -16,7 +17,8 @@ const BAR_CELLS = 10;
 export function budgetsCommand(host: Host): Command {
   return describeCommand({
     usage: 'budgets',
-    summary: 'Limits on spend: soft tells, hard blocks, approval blocks and asks',
+    summary: 'Limits on spend',
+    detail: 'At the limit a soft budget tells you, a hard one blocks, one with approval blocks and asks.',
     examples: ['gw budgets list', 'gw budgets create --amount 500 --mode hard', 'gw budgets delete <id>'],
   })
     .addCommand(listCommand(host))
@@ -42,13 +44,23 @@ async function listBudgets(session: Session): Promise<void> {
     return out.note('No budgets yet. Next: gw budgets create --amount <usd> --mode hard');
   const teams = budgets.some((budget) => budget.scope_type === 'team') ? await teamNames(session) : new Map();
   const nowMs = session.host.nowMs();
+  const limitDecimals = decimalsFor(budgets.map((budget) => budget.effective_limit_microdollars));
+  const spendDecimals = decimalsFor(budgets.map((budget) => budget.current_spend_microdollars));
   out.table(
     [
       { title: 'SCOPE', of: (budget) => scopeText(budget, teams), flexible: true },
       { title: 'MODE', minor: true, of: (budget) => budget.mode },
       { title: 'PERIOD', minor: true, of: (budget) => budget.period },
-      { title: 'LIMIT', of: (budget) => money(budget.effective_limit_microdollars), right: true },
-      { title: 'SPENT', of: (budget) => money(budget.current_spend_microdollars), right: true },
+      {
+        title: 'LIMIT',
+        of: (budget) => money(budget.effective_limit_microdollars, limitDecimals),
+        right: true,
+      },
+      {
+        title: 'SPENT',
+        of: (budget) => money(budget.current_spend_microdollars, spendDecimals),
+        right: true,
+      },
       {
         title: 'USED',
         of: (budget) => percent(budget.utilization),
@@ -135,8 +147,16 @@ async function createBudget(session: Session, options: CreateOptions): Promise<v
   );
 }
 
-/** The command line's words for a scope into the API's. */
+/** The command line's words for a scope into the API's. A limit must not fall on others than those named. */
 function scopeBody(options: CreateOptions) {
+  for (const scope of ['team', 'service', 'agent'] as const) {
+    if (options[scope] === undefined || options.scope === scope) continue;
+    throw new Stop(
+      'usage',
+      `--${scope} is for the scope ${scope}; this would be a budget for the scope ${options.scope}.`,
+      `gw budgets create --scope ${scope} --${scope} ${showable(options[scope])} --amount ${options.amount}`,
+    );
+  }
   switch (options.scope) {
     case 'org':
       return { scope_type: 'organization' as const };

@@ -6,7 +6,7 @@ import type { Host } from '../host.ts';
 export function completionCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'completion',
-    summary: 'A script that lets your shell complete commands and flags',
+    summary: 'Let your shell complete commands and flags',
     examples: [
       'eval "$(gw completion bash)"     # in ~/.bashrc',
       'eval "$(gw completion zsh)"      # in ~/.zshrc',

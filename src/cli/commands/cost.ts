@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander';
 import { bar, sparkline } from '../chart.ts';
 import { describeCommand, runs } from '../command.ts';
-import { readDay } from '../flags.ts';
+import { readDay, refuseBackwards } from '../flags.ts';
 import { count, decimalsFor, grouped, money, percent } from '../format.ts';
 import type { Host } from '../host.ts';
 import type { Session } from '../session.ts';
 import type { Column } from '../table.ts';
+import { widthOf } from '../text.ts';
 import { findTeamId } from './teams.ts';
 
 const DIMENSIONS = ['model', 'team', 'service', 'user', 'customer', 'agent'] as const;
@@ -13,8 +14,8 @@ type Dimension = (typeof DIMENSIONS)[number];
 
 const BAR_CELLS = 20;
 const MIN_BAR_CELLS = 4;
-/** What the other columns of a breakdown take at least. */
-const FIGURES_CELLS = 65;
+/** What the columns between the name and the bar take, with all gaps. */
+const FIGURES_CELLS = 55;
 const SPARKLINE_CELLS = 60;
 /** What stands before and after the line of the days. */
 const SPARKLINE_MARGIN_CELLS = 34;
@@ -39,7 +40,8 @@ interface Figures {
 export function costCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'cost',
-    summary: 'What was spent, in the last 30 days or in a range, over time and by what',
+    summary: 'What was spent, over time and on what',
+    detail: 'In the last 30 days, or from the first day given to the last.',
     examples: [
       'gw cost',
       'gw cost --by team --from 2026-01-01 --to 2026-01-31',
@@ -60,6 +62,7 @@ async function cost(session: Session, options: CostOptions): Promise<void> {
     session.out.note('Spend is not kept by agent. Agents are in the request log: gw usage export');
     return;
   }
+  refuseBackwards(options.from, options.to, 'gw cost --help');
   const query = {
     from: options.from,
     to: options.to,
@@ -156,7 +159,9 @@ function showBars(session: Session, title: string, rows: Figures[], total: numbe
   const costs = rows.map((row) => row.cost_microdollars);
   const highest = Math.max(...costs);
   const decimals = decimalsFor(costs);
-  const room = (session.out.width ?? Number.POSITIVE_INFINITY) - FIGURES_CELLS;
+  // A name cut short says less than a short bar does.
+  const nameCells = Math.max(...rows.map((row) => widthOf(row.label)));
+  const room = (session.out.width ?? Number.POSITIVE_INFINITY) - FIGURES_CELLS - nameCells;
   const barCells = Math.min(BAR_CELLS, Math.max(MIN_BAR_CELLS, room));
   const columns: Column<Figures>[] = [
     { title, of: (row) => row.label, flexible: true },

@@ -18,7 +18,9 @@ const NAME_CELLS = 12;
 export function doctorCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'doctor',
-    summary: 'Check the whole way from this machine to a provider and into the log, and say what to do next',
+    summary: 'Check the whole setup and say what to do next',
+    detail:
+      'It follows the way from this machine through the gateway to a provider and into the request log, with one call that costs nothing.',
     examples: ['gw doctor', 'gw doctor --proxy-url https://proxy.example.com', 'gw doctor --no-call'],
   }).option('--no-call', 'leave out the call to a provider (it lists models and costs nothing)');
   return runs<{ call: boolean }>(host, command, doctor);

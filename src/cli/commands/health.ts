@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { describeCommand, runs } from '../command.ts';
-import { Failed } from '../exit.ts';
+import { Failed, Stop } from '../exit.ts';
 import { duration, until } from '../format.ts';
 import type { Host } from '../host.ts';
 import { expiryOf } from '../keep-login.ts';
@@ -10,7 +10,7 @@ import { showable } from '../text.ts';
 export function statusCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'status',
-    summary: 'Whether the gateway answers, how fast, and who you are to it',
+    summary: 'Is the gateway up, how fast, and who are you to it',
     examples: ['gw status', 'gw status --json', 'gw --api-url https://gateway.example.com status'],
   });
   return runs<object>(host, command, status);
@@ -22,6 +22,13 @@ async function status(session: Session): Promise<void> {
   const answer = await interruptible(session.anonymous.call('getHealth'), host.signal);
   const latencyMs = host.nowMs() - startMs;
   const health: Record<string, unknown> = answer.ok ? answer.data : answer.body;
+  if (typeof health.version !== 'string') {
+    throw new Stop(
+      'not_a_gateway',
+      `${session.apiUrl} answers, but not as a gateway’s API does.`,
+      'gw init, with the address the gateway prints when it starts',
+    );
+  }
   if (session.json) out.json(health);
   else {
     const said = (name: string) => showable(String(health[name] ?? '-'));
@@ -46,5 +53,7 @@ async function accountLine(session: Session): Promise<string> {
     const { email, plan_tier } = answer.data;
     return `${showable(email)} (plan ${plan_tier}), token expires ${until(expiryOf(token), session.host.nowMs())}`;
   }
-  return answer.status === 401 ? 'the token is not valid any more (gw login)' : `unknown: ${answer.message}`;
+  return answer.status === 401
+    ? `${session.refuse(answer).message} (gw login)`
+    : `unknown: ${showable(answer.message)}`;
 }

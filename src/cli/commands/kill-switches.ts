@@ -17,7 +17,8 @@ interface ActivateOptions {
 export function killCommand(host: Host): Command {
   const group = describeCommand({
     usage: 'kill',
-    summary: 'Kill switches: stop matching requests before they reach a provider',
+    summary: 'Stop requests before they reach a provider',
+    detail: 'A kill switch is on within a second everywhere, until it is lifted.',
     examples: [
       'gw kill --scope service --target checkout --reason "runaway retries"',
       'gw kill --scope all',

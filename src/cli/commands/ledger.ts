@@ -4,10 +4,9 @@ import type { ChainVerdict } from '../../ledger/verifier.ts';
 import { describeCommand, runs } from '../command.ts';
 import { takeCsv } from '../csv-file.ts';
 import { Failed, Stop } from '../exit.ts';
-import { readDay, readWholeNumber } from '../flags.ts';
+import { readDay, readWholeNumber, refuseBackwards } from '../flags.ts';
 import { count, decimalsFor, moment, money } from '../format.ts';
 import type { Host } from '../host.ts';
-import { verifyLedgerFile } from '../ledger-file.ts';
 import type { Session } from '../session.ts';
 import { plural, showable } from '../text.ts';
 
@@ -96,10 +95,14 @@ function verifyCommand(host: Host): Command {
 async function verify(session: Session, options: VerifyOptions): Promise<void> {
   const { out } = session;
   let verdict: ChainVerdict;
+  if ((options.fromSeq ?? 1) > (options.toSeq ?? MAX_SEQUENCE)) {
+    throw new Stop('usage', 'The first record lies after the last.', 'gw ledger verify --help');
+  }
   if (options.file !== undefined) {
     if (options.fromSeq !== undefined || options.toSeq !== undefined) {
       throw new Stop('usage', 'A file is checked whole.', `gw ledger verify --file ${options.file}`);
     }
+    const { verifyLedgerFile } = await import('../ledger-file.ts');
     verdict = await verifyLedgerFile(session.host, options.file);
   } else {
     const query = {
@@ -144,6 +147,7 @@ function exportCommand(host: Host): Command {
     .option('--to <day>', 'last UTC day, YYYY-MM-DD', readDay)
     .option('-o, --output <file>', 'write to this file instead of stdout');
   return runs<ExportOptions>(host, command, async (session, { output, ...query }) => {
+    refuseBackwards(query.from, query.to, 'gw ledger export --help');
     await takeCsv(session, session.client.callCsv('listLedger', { query }), output);
   });
 }

@@ -44,7 +44,8 @@ function listCommand(host: Host): Command {
 
 async function listModels(session: Session, options: ListOptions): Promise<void> {
   const { out, client } = session;
-  const query = options.provider === undefined ? {} : { provider: readProvider(options.provider) };
+  const query =
+    options.provider === undefined ? {} : { provider: readProvider(options.provider, 'gw models --help') };
   const models = await session.take(client.call('listModels', { query }));
   if (session.json) return out.json(models);
   if (models.length === 0) return out.note('No models.');
@@ -78,7 +79,8 @@ type Change = Static<typeof PriceChange>;
 function changesCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'changes',
-    summary: `Price changes of the last ${CHANGE_WINDOW_DAYS} days for models you used, and what they do to your bill`,
+    summary: 'Price changes and what they do to your bill',
+    detail: `Of the last ${CHANGE_WINDOW_DAYS} days, for models you used.`,
     examples: ['gw models changes', 'gw models changes --json'],
   });
   return runs<object>(host, command, async (session) => {
@@ -108,7 +110,8 @@ function changesCommand(host: Host): Command {
 function diffCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'diff',
-    summary: 'Old and new prices side by side, decided changes included',
+    summary: 'Old and new prices side by side',
+    detail: 'Changes that were decided on are included.',
     examples: ['gw models diff', 'gw models diff --last 7d --provider prov_a'],
   })
     .addOption(providerOption())
@@ -118,7 +121,8 @@ function diffCommand(host: Host): Command {
 
 async function diffModels(session: Session, options: DiffOptions): Promise<void> {
   const { out, client } = session;
-  const provider = options.provider === undefined ? null : readProvider(options.provider);
+  const provider =
+    options.provider === undefined ? null : readProvider(options.provider, 'gw models diff --help');
   const active = await session.take(client.call('listPriceChanges'));
   const decided = await session.take(
     client.call('listDecidedPriceChanges', { query: { limit: MAX_PAGE_LIMIT } }),

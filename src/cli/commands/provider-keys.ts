@@ -51,11 +51,12 @@ function listCommand(host: Host): Command {
 function addCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'add <provider>',
-    summary: 'Store a provider key; the key is asked for, hidden, or read from what is piped in',
+    summary: 'Store or rotate a provider’s key',
+    detail: 'The key is asked for, hidden, or read from what is piped in.',
     examples: ['gw providers add prov_a', 'gw providers add anthropic', 'gw providers add prov_c < key.txt'],
   });
   return runs<object>(host, command, async (session, _options, [given]) => {
-    const provider = readProvider(given!);
+    const provider = readProvider(given!, 'gw providers add --help');
     const key = await session.prompts.secret(`Key of ${PROVIDER_LABELS[provider]}`);
     if (key === '')
       throw new Stop('key_required', 'The provider key is required.', `gw providers add ${given}`);
@@ -73,7 +74,8 @@ function addCommand(host: Host): Command {
 function deleteCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'delete <id>',
-    summary: 'Remove a provider key; calls to that provider fail until there is another',
+    summary: 'Remove a provider’s key',
+    detail: 'Calls to that provider fail until there is another.',
     aliases: ['rm'],
     examples: ['gw providers delete <id>', 'gw providers rm <id> --yes'],
   }).option(...YES_FLAG);
@@ -85,13 +87,9 @@ function deleteCommand(host: Host): Command {
 }
 
 /** People may say openai where the API says prov_a. */
-export function readProvider(text: string): Provider {
+export function readProvider(text: string, help: string): Provider {
   const provider = Object.hasOwn(PROVIDER_PATH_NAMES, text) ? PROVIDER_PATH_NAMES[text] : undefined;
   if (provider) return provider;
   const names = PROVIDERS.map((name) => `${name} (${PROVIDER_LABELS[name]})`).join(', ');
-  throw new Stop(
-    'invalid_provider',
-    `“${showable(text)}” is no provider; there are ${names}.`,
-    'gw providers --help',
-  );
+  throw new Stop('invalid_provider', `“${showable(text)}” is no provider; there are ${names}.`, help);
 }

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
 import { confirmed, describeCommand, runs, YES_FLAG } from '../command.ts';
+import { Stop } from '../exit.ts';
 import { readMonth } from '../flags.ts';
 import { age, decimalsFor, dollars, microdollarsOf, money, percent } from '../format.ts';
 import type { Host } from '../host.ts';
@@ -44,11 +45,15 @@ function uploadCommand(host: Host): Command {
     .addOption(new Option('--provider <provider>', 'whose invoice it is').default('prov_a'));
   return runs<UploadOptions>(host, command, async (session, options, [file]) => {
     const { out } = session;
+    const stats = statSync(file!);
+    if (stats.isDirectory()) {
+      throw new Stop('not_a_file', `${file} is a directory, not an invoice.`, `ls ${file}`);
+    }
     const run = await uploadInvoice(session, {
       file: file!,
       name: basename(file!),
-      size: statSync(file!).size,
-      provider: readProvider(options.provider),
+      size: stats.size,
+      provider: readProvider(options.provider, 'gw reconcile upload --help'),
       month: options.month,
     });
     if (session.json) return out.json(run);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { defaultsTo, describeCommand, runs } from '../command.ts';
-import { readDay, readWholeNumber } from '../flags.ts';
+import { readDay, readWholeNumber, refuseBackwards } from '../flags.ts';
 import { count, decimalsFor, duration, grouped, moment, money } from '../format.ts';
 import type { Host } from '../host.ts';
 import type { Session } from '../session.ts';
@@ -11,7 +11,9 @@ const MAX_ROWS = 100;
 
 interface ListOptions {
   team?: string;
+  service?: string;
   model?: string;
+  status?: number;
   from?: string;
   to?: string;
   limit: number;
@@ -31,10 +33,15 @@ function listCommand(host: Host): Command {
     usage: 'list',
     summary: 'The newest requests (what gw requests does)',
     aliases: ['ls'],
-    examples: ['gw requests --model gpt-4o-mini', 'gw requests --from 2026-01-01 --to 2026-01-31 --json'],
+    examples: [
+      'gw requests --service checkout --status 429',
+      'gw requests --from 2026-01-01 --to 2026-01-31 --json',
+    ],
   })
     .option('--team <team>', 'id, slug or name of a team')
+    .option('--service <service>', 'a service name')
     .option('--model <model>', 'a model id')
+    .option('--status <code>', 'the HTTP status answered', readWholeNumber(100, 999))
     .option('--from <day>', 'first UTC day, YYYY-MM-DD', readDay)
     .option('--to <day>', 'last UTC day, YYYY-MM-DD', readDay)
     .option('--limit <rows>', `how many, at most ${MAX_ROWS}`, readWholeNumber(1, MAX_ROWS), DEFAULT_ROWS);
@@ -43,17 +50,25 @@ function listCommand(host: Host): Command {
 
 async function listRequests(session: Session, options: ListOptions): Promise<void> {
   const { out, client } = session;
+  refuseBackwards(options.from, options.to, 'gw requests --help');
   const query = {
     limit: options.limit,
     ...(options.team !== undefined && { team_id: await findTeamId(session, options.team) }),
+    ...(options.service !== undefined && { service: options.service }),
     ...(options.model !== undefined && { model: options.model }),
+    ...(options.status !== undefined && { status: options.status }),
     ...(options.from !== undefined && { from: options.from }),
     ...(options.to !== undefined && { to: options.to }),
   };
   const page = await session.take(client.call('listRequests', { query }));
   if (session.json) return out.json(page);
-  if (page.data.length === 0)
-    return out.note('No requests. They appear here seconds after the proxy answers them.');
+  if (page.data.length === 0) {
+    return out.note(
+      Object.keys(query).length > 1
+        ? 'No requests match. Models are known by the id they were served as: gw cost --by model'
+        : 'No requests yet. They appear here seconds after the proxy answers them.',
+    );
+  }
   const decimals = decimalsFor(page.data.map((row) => row.cost_microdollars));
   out.table(
     [
@@ -88,7 +103,8 @@ async function listRequests(session: Session, options: ListOptions): Promise<voi
 function showCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'show <id>',
-    summary: 'One request with its buckets, rates, attribution and place in the ledger, as JSON',
+    summary: 'All that is known of one request, as JSON',
+    detail: 'With its token buckets and rates, whom it is attributed to, and its place in the ledger.',
     examples: ['gw requests show <id>'],
   });
   return runs<object>(host, command, async (session, _options, [id]) => {

@@ -16,7 +16,7 @@ import { showable } from '../text.ts';
 export function quotasCommand(host: Host): Command {
   return describeCommand({
     usage: 'quotas',
-    summary: 'Spend quotas: they tell when spend passes percentages of a limit, and never block',
+    summary: 'Be told at percentages of a limit; nothing is blocked',
     examples: [
       'gw quotas list',
       'gw quotas create --dimension model --value gpt-4o --period month --limit 200',

@@ -8,6 +8,7 @@ import type { Session } from '../session.ts';
 import { followTail, MAX_RECONNECTS } from '../tail-stream.ts';
 import { cut, padEnd, padStart, showable } from '../text.ts';
 import { paintSeverity } from './alerts.ts';
+import { findTeamId } from './teams.ts';
 
 const MODEL_CELLS = 26;
 const PLACE_CELLS = 24;
@@ -30,7 +31,8 @@ interface TailOptions {
 export function tailCommand(host: Host): Command {
   const command = describeCommand({
     usage: 'tail',
-    summary: `Requests and alerts as they happen; a lost connection is taken up again, up to ${MAX_RECONNECTS} times`,
+    summary: 'Requests and alerts as they happen',
+    detail: `A lost connection is taken up again where it broke, up to ${MAX_RECONNECTS} times.`,
     examples: [
       'gw tail',
       'gw tail --team platform --min-cost 0.01',
@@ -48,6 +50,8 @@ export function tailCommand(host: Host): Command {
 
 async function tail(session: Session, options: TailOptions): Promise<void> {
   const { out } = session;
+  // Of a team that is not there nothing would ever come, and nobody would know why.
+  if (options.team !== undefined) await findTeamId(session, options.team);
   const filters = {
     ...(options.team !== undefined && { team: options.team }),
     ...(options.service !== undefined && { service: options.service }),

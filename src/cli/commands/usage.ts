@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { MAX_EXPORT_ROWS } from '../../contract/usage.ts';
 import { describeCommand, runs } from '../command.ts';
 import { takeCsv } from '../csv-file.ts';
-import { readDay } from '../flags.ts';
+import { readDay, refuseBackwards } from '../flags.ts';
 import { grouped } from '../format.ts';
 import type { Host } from '../host.ts';
 import { findTeamId } from './teams.ts';
@@ -33,6 +33,7 @@ export function usageCommand(host: Host): Command {
     .option('-o, --output <file>', 'write to this file instead of stdout');
   runs<ExportOptions>(host, command, async (session, options) => {
     const { team, output, ...filters } = options;
+    refuseBackwards(options.from, options.to, 'gw usage export --help');
     const query = {
       ...filters,
       ...(team !== undefined && { team_id: await findTeamId(session, team) }),

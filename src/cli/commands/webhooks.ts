@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Static } from 'typebox';
 import { SUBSCRIBABLE_EVENT_TYPES, type Webhook } from '../../contract/webhooks.ts';
 import { confirmed, describeCommand, runs, YES_FLAG } from '../command.ts';
@@ -71,9 +71,11 @@ function createCommand(host: Host): Command {
     ],
   })
     .requiredOption('--url <url>', 'where to deliver, https://')
-    .option('--events <types>', `separated by commas: ${SUBSCRIBABLE_EVENT_TYPES.join(', ')}`, readList, [
-      'alert.all',
-    ]);
+    .addOption(
+      new Option('--events <types>', `separated by commas: ${SUBSCRIBABLE_EVENT_TYPES.join(', ')}`)
+        .argParser(readList)
+        .default(['alert.all'], 'alert.all'),
+    );
   return runs<{ url: string; events: string[] }>(host, command, createWebhook);
 }
 
@@ -94,13 +96,13 @@ async function createWebhook(session: Session, options: { url: string; events: s
   if (session.json) out.json(made);
   else {
     out.fields([
-      ['Id', made.id],
-      ['Url', showable(made.url)],
+      ['ID', made.id],
+      ['URL', showable(made.url)],
       ['Events', made.event_types.join(' ')],
       ['Secret', made.secret],
     ]);
   }
-  out.done('Keep the secret: it is not shown again. Next: gw webhooks test <id>');
+  out.done(`Keep the secret: it is not shown again. Next: gw webhooks test ${made.id}`);
 }
 
 function testCommand(host: Host): Command {

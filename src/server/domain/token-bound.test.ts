@@ -17,7 +17,7 @@ const CORPUS: Record<string, string> = {
     'Internationalization, electroencephalographically, Donaudampfschifffahrtsgesellschaftskapitän. '.repeat(
       40,
     ),
-  code: 'export function f<T>(x: readonly T[]): T | undefined { return x?.[0] ?? (() => { throw new Error(`no ${x}`); })(); }\n'.repeat(
+  code: 'export function f<T>(x: readonly T[]): T | undefined { return x?.[0] ?? (() => { throw new Error("no " + x); })(); }\n'.repeat(
     40,
   ),
   json: JSON.stringify(
