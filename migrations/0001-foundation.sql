@@ -178,6 +178,9 @@ create table requests (
   record_hash text,
   primary key (tenant_id, id)
 ) partition by range (id);
+-- From a user or an end customer to their requests. Requests that name none do not pay for it.
+create index requests_of_user on requests (tenant_id, user_name, id) where user_name is not null;
+create index requests_of_end_customer on requests (tenant_id, end_customer, id) where end_customer is not null;
 
 -- The smallest time-ordered id of an instant: a range of time is a range of ids.
 create function first_id_at(instant timestamptz) returns uuid language sql immutable parallel safe as $$

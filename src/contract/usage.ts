@@ -21,6 +21,8 @@ export const MAX_DAY_SERIES_DAYS = 3_660;
 /** Names of services, users and customers are the callers' own: a report must not grow with their fancy. */
 export const MAX_AGGREGATE_ROWS = 1_000;
 export const MAX_EXPORT_ROWS = 10_000;
+/** No sum knows the statuses of one user or customer, so those are looked for in as many requests as this. */
+export const MAX_SEARCHED_REQUESTS = 50_000;
 /** Stands for the model of requests that name none; as a filter it finds them. */
 export const UNKNOWN_MODEL = 'unknown';
 
@@ -39,6 +41,19 @@ const UsageFilters = {
   ),
   service: Type.Optional(
     Type.String({ maxLength: 256, pattern: STORABLE_TEXT, description: 'a service name, exactly' }),
+  ),
+};
+
+const PersonFilters = {
+  user: Type.Optional(
+    Type.String({ maxLength: 256, pattern: STORABLE_TEXT, description: 'a user name, exactly' }),
+  ),
+  end_customer: Type.Optional(
+    Type.String({
+      maxLength: 256,
+      pattern: STORABLE_TEXT,
+      description: `an end customer, exactly; together with user or status, or user with status, only the newest ${MAX_SEARCHED_REQUESTS} requests of the user, or else of the customer, are looked through`,
+    }),
   ),
 };
 
@@ -178,6 +193,7 @@ export const usageOperations = {
     summary: `The request log, newest first, from its beginning when no range is given; as CSV the newest ${MAX_EXPORT_ROWS} that match`,
     query: Type.Object({
       ...UsageFilters,
+      ...PersonFilters,
       status: Type.Optional(
         Type.Integer({ minimum: 100, maximum: 999, description: 'the HTTP status answered' }),
       ),

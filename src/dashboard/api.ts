@@ -52,9 +52,15 @@ export async function ask<Name extends OperationName>(
   name: Name,
   input?: Input<Name>,
 ): Promise<Output<Name>> {
-  const result = await client.call(name, ...([input] as never));
+  const result = await client.call(name, ...([input] as never)).catch(sayAway);
   if (!result.ok) throw new RefusedCall(result);
   return result.data as Output<Name>;
+}
+
+/** A browser says no more than that it failed to fetch, each in words of its own. */
+function sayAway(fault: Error): never {
+  if (!(fault.cause instanceof TypeError)) throw fault;
+  throw new Error('The gateway does not answer. It may be restarting, or out of reach of this browser.');
 }
 
 export const queryClient = new QueryClient({

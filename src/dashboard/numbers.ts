@@ -38,6 +38,22 @@ export function formatExactMoney(microdollars: number): string {
   return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`;
 }
 
+const RATE = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 6 });
+
+/** US dollars per million tokens. */
+export function formatRate(usd: number): string {
+  return RATE.format(usd);
+}
+
+/** A field of a price in words: `long_context.pricing_input_per_mtok` is “long context input, per million tokens”. */
+export function nameOfRate(field: string): string {
+  return field
+    .replace('pricing_', '')
+    .replace('_per_mtok', ', per million tokens')
+    .replace('_microdollars', ', microdollars')
+    .replaceAll(/[_.]/g, ' ');
+}
+
 const MAX_SHOWN_SHARE = 10;
 
 export function formatPercent(share: number, digits = 1): string {

@@ -48,6 +48,8 @@ export interface PastCall {
 
 export interface HistoryPlan {
   nowMs: number;
+  /** Where its thirty days end, when that is not now. */
+  endMs?: number;
   requests: number;
   workloads: readonly Workload[];
   /** Only the tenant of the tour has had its adventures. */
@@ -58,7 +60,7 @@ export interface HistoryPlan {
 export function planHistory(plan: HistoryPlan, chance: Chance): PastCall[] {
   const total = plan.workloads.reduce((sum, { share }) => sum + share, 0);
   const calls = plan.workloads.flatMap((workload) =>
-    planWorkload(workload, Math.ceil((plan.requests * workload.share) / total), plan.nowMs, chance),
+    planWorkload(workload, Math.ceil((plan.requests * workload.share) / total), plan, chance),
   );
   if (plan.eventful) calls.push(...planAdventures(plan.nowMs, chance));
   return calls.filter(({ atMs }) => atMs < plan.nowMs - LATEST_MS).sort((a, b) => a.atMs - b.atMs);
@@ -69,8 +71,13 @@ export function runawayHours(nowMs: number): { earlier: number; latest: number }
   return { earlier: thisHour - RUNAWAY_DAYS_AGO * DAY_MS, latest: thisHour - HOUR_MS };
 }
 
-function planWorkload(workload: Workload, count: number, nowMs: number, chance: Chance): PastCall[] {
-  const hours = busyHours(workload.rhythm, nowMs - HISTORY_DAYS * DAY_MS, nowMs);
+function planWorkload(
+  workload: Workload,
+  count: number,
+  { nowMs, endMs = nowMs }: HistoryPlan,
+  chance: Chance,
+): PastCall[] {
+  const hours = busyHours(workload.rhythm, endMs - HISTORY_DAYS * DAY_MS, endMs);
   const calls: PastCall[] = [];
   while (calls.length < count) {
     const hour = chance.weighted(hours);

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../server/adapters/log.ts';
 import { detectAnomalies } from '../server/jobs/anomalies.ts';
 import { buildCostIndex } from '../server/jobs/cost-index.ts';
-import type { JobParts } from '../server/jobs/task.ts';
 import type { Database } from '../server/store/database.ts';
 import { type Asking, granted } from './asking.ts';
 import { DAY_MS, HISTORY_DAYS } from './history.ts';
@@ -12,22 +11,12 @@ const LOOK_MS = 100;
 /** After midnight, when the day before is closed. */
 const CLOSING_MS = 40 * 60_000;
 
-/** The part of the jobs' world that the two below look at. */
-interface JobClock {
-  database: Database;
-  log: Logger;
-}
-
-/** Has a job do its work as of another time. */
-function jobPartsAt({ database, log }: JobClock, atMs: number): JobParts {
-  // Both jobs know nothing but the database, the clock and the log.
-  const parts: Pick<JobParts, 'database' | 'log' | 'nowMs'> = { database, log, nowMs: () => atMs };
-  return parts as JobParts;
-}
-
 /** An anomaly is found within the hour that has it or the next; so is one of some days ago, as of then. */
-export async function detectAnomaliesAsOf(clock: JobClock, atMs: number): Promise<void> {
-  await detectAnomalies(jobPartsAt(clock, atMs))({});
+export async function detectAnomaliesAsOf(
+  { database, log }: { database: Database; log: Logger },
+  atMs: number,
+): Promise<void> {
+  await detectAnomalies({ database, log, nowMs: () => atMs })({});
 }
 
 /**
@@ -35,7 +24,7 @@ export async function detectAnomaliesAsOf(clock: JobClock, atMs: number): Promis
  * gateway itself; what the last of these nights leaves open, its next build closes.
  */
 export async function buildPastCostIndex(
-  clock: JobClock,
+  database: Database,
   operator: Asking,
   nowMs: number,
   signal: AbortSignal,
@@ -43,7 +32,7 @@ export async function buildPastCostIndex(
   const today = Math.floor(nowMs / DAY_MS) * DAY_MS;
   for (let day = today - (HISTORY_DAYS - 1) * DAY_MS; day < today - DAY_MS; day += DAY_MS) {
     if (signal.aborted) return;
-    await buildCostIndex(jobPartsAt(clock, day + CLOSING_MS))({});
+    await buildCostIndex({ database, nowMs: () => day + CLOSING_MS })({});
   }
   await runJobs(operator, ['build_cost_index'], signal);
 }

@@ -10,7 +10,7 @@ const MAX_SEED = 4_294_967_295;
 
 export interface DemoOptions {
   fresh: boolean;
-  /** Calls of the past thirty days. */
+  /** Calls of the past sixty days. */
   requests: number;
   callsPerSecond: number;
   seed: number;
@@ -19,7 +19,7 @@ export interface DemoOptions {
 export const USAGE = `npm run demo -- [--fresh] [--requests <n>] [--rate <calls per second>] [--seed <n>]
 
   --fresh       forget the demo's data and tell the story from its beginning
-  --requests    calls of the past 30 days, ${MIN_REQUESTS} to ${MAX_REQUESTS} (default ${DEFAULT_REQUESTS})
+  --requests    calls of the past 60 days, ${MIN_REQUESTS} to ${MAX_REQUESTS} (default ${DEFAULT_REQUESTS})
   --rate        calls a second that keep flowing, 0 to ${MAX_CALLS_PER_SECOND} (default ${DEFAULT_CALLS_PER_SECOND})
   --seed        another number tells another story (default ${DEFAULT_SEED})
 `;

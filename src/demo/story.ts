@@ -5,14 +5,16 @@ import { raiseAlert } from '../server/store/alerts.ts';
 import type { Database } from '../server/store/database.ts';
 import { loadPriceBook } from '../server/store/prices.ts';
 import { type Askers, granted } from './asking.ts';
-import { makeChance } from './chance.ts';
+import { type Chance, makeChance } from './chance.ts';
 import { WORKLOADS } from './company.ts';
 import { pullKillSwitches, setBudgets, setQuotas } from './controls.ts';
 import {
   DAY_MS,
   HISTORY_DAYS,
+  type HistoryPlan,
   KILLED_DAYS_AGO,
   KILLED_FOR_MS,
+  type PastCall,
   planHistory,
   runawayHours,
 } from './history.ts';
@@ -34,7 +36,9 @@ import { askPastTheBudget } from './traffic.ts';
 
 /** The others are small: together they make a tenth of the calls. */
 const NEIGHBOUR_SHARE = 0.035;
-const OPENED_DAYS_AGO = HISTORY_DAYS + 10;
+/** Of the company's own calls: the thirty days before, so that there is something to compare with. */
+const EARLIER_SHARE = 0.38;
+const OPENED_DAYS_AGO = 2 * HISTORY_DAYS + 10;
 const CONTROLLED_DAYS_AGO = HISTORY_DAYS - 5;
 const HOUR_MS = 3_600_000;
 const JOBS = ['scrape_prices', 'compute_savings', 'detect_anomalies', 'build_cost_index', 'check_quotas'];
@@ -52,17 +56,19 @@ export interface StoryParts {
   signal: AbortSignal;
 }
 
-/** Tells the whole story, from the sign-up forty days ago to the approval that waits now. */
+/** Tells the whole story, from the sign-up seventy days ago to the approval that waits now. */
 export async function tellStory(parts: StoryParts, state: DemoState): Promise<DemoState> {
   const { askers, database, signal, say } = parts;
   const nowMs = Date.now();
-  say('signing up, as of forty days ago');
+  say('signing up, as of seventy days ago');
   const [company, neighbours] = await Promise.all([openCompany(askers, WORKLOADS), openNeighbours(askers)]);
   const tenantIds = [company, ...neighbours].map((tenant) => tenant.tenantId);
   const opened = new Date(nowMs - OPENED_DAYS_AGO * DAY_MS);
   await database.asSystem((db) => moveOpening(db, tenantIds, opened));
   signal.throwIfAborted();
-  say(`writing ${state.requests.toLocaleString('en-US')} calls of ${HISTORY_DAYS} days (seed ${state.seed})`);
+  say(
+    `writing ${state.requests.toLocaleString('en-US')} calls of ${2 * HISTORY_DAYS} days (seed ${state.seed})`,
+  );
   await recordMonth(parts, state, company, neighbours, nowMs);
   await database.asSystem((db) => shareFigures(db, tenantIds));
   say('looking back: anomalies, budgets, quotas, savings, prices, invoices');
@@ -91,12 +97,25 @@ async function recordMonth(
   const share = Math.ceil(state.requests * NEIGHBOUR_SHARE);
   const own = state.requests - neighbours.length * share;
   const past = [company, ...neighbours].flatMap(({ caller, workloads }) => {
-    const eventful = caller === company.caller;
-    const plan = { nowMs, requests: eventful ? own : share, workloads, eventful };
-    return planHistory(plan, chance).map((call) => ({ caller, call }));
+    const plan = { nowMs, requests: share, workloads, eventful: false };
+    const calls =
+      caller === company.caller
+        ? planTwoMonths({ ...plan, requests: own }, chance)
+        : planHistory(plan, chance);
+    return calls.map((call) => ({ caller, call }));
   });
   past.sort((a, b) => a.call.atMs - b.call.atMs);
   await recordPast({ ...parts, prices }, past, chance, parts.signal);
+}
+
+/** The month of the tour with its adventures, and a quieter one before it. */
+function planTwoMonths(plan: HistoryPlan, chance: Chance): PastCall[] {
+  const requests = Math.ceil(plan.requests * EARLIER_SHARE);
+  const endMs = plan.nowMs - HISTORY_DAYS * DAY_MS;
+  return [
+    ...planHistory({ ...plan, requests, endMs }, chance),
+    ...planHistory({ ...plan, requests: plan.requests - requests, eventful: true }, chance),
+  ];
 }
 
 /** What was noticed in that month, when it was noticed, by the jobs that notice it. */

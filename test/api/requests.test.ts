@@ -16,6 +16,8 @@ let log: Array<{
   team: string | null;
   service: string | null;
   status: number;
+  user: string | null;
+  customer: string | null;
   day: string;
 }>;
 
@@ -37,6 +39,9 @@ beforeAll(async () => {
       team_id: n % 4 === 0 ? TEAM : null,
       service_name: n % 7 === 0 ? 'api' : null,
       status_code: n % 11 === 0 ? 429 : 200,
+      // Names that are another's in the other column, so that the two cannot be mistaken for one another.
+      user_name: n % 3 === 0 ? null : `u${n % 2}`,
+      end_customer: n % 6 === 1 ? 'u1' : null,
       cost_microdollars: n,
     };
   });
@@ -48,6 +53,8 @@ beforeAll(async () => {
       team: row.team_id,
       service: row.service_name,
       status: row.status_code,
+      user: row.user_name,
+      customer: row.end_customer,
       day: row.created_at.slice(0, 10),
     }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -70,6 +77,25 @@ const FILTERS: Array<[string, (row: (typeof log)[number]) => boolean]> = [
     `team_id=${TEAM}&model=model-2&to=2026-01-26`,
     (row) => row.team === TEAM && row.model === 'model-2' && row.day <= '2026-01-26',
   ],
+  ['user=u1', (row) => row.user === 'u1'],
+  ['end_customer=u1', (row) => row.customer === 'u1'],
+  ['user=nobody', () => false],
+  [
+    'user=u0&model=model-1&from=2026-01-20&to=2026-01-25',
+    (row) =>
+      row.user === 'u0' && row.model === 'model-1' && row.day >= '2026-01-20' && row.day <= '2026-01-25',
+  ],
+  [
+    `end_customer=u1&service=api&team_id=${TEAM}`,
+    (row) => row.customer === 'u1' && row.service === 'api' && row.team === TEAM,
+  ],
+  ['user=u1&status=429', (row) => row.user === 'u1' && row.status === 429],
+  [
+    'end_customer=u1&status=200&to=2026-01-26',
+    (row) => row.customer === 'u1' && row.status === 200 && row.day <= '2026-01-26',
+  ],
+  ['user=u1&end_customer=u1', (row) => row.user === 'u1' && row.customer === 'u1'],
+  ['user=u0&status=503', () => false],
 ];
 
 describe('the request log', () => {
@@ -127,14 +153,14 @@ describe('the export', () => {
     expect(lines[0]).toContain(`,${json.data[0].cost_usd},`);
   });
 
-  test('is every match in order, whatever its batches', async () => {
-    const { text } = await get('/v1/usage/requests?format=csv');
+  test.each(FILTERS)('is every match of "%s" in order, whatever its batches', async (filter, matches) => {
+    const { text } = await get(`/v1/usage/requests?format=csv&${filter}`);
     const ids = text
       .trimEnd()
       .split('\r\n')
       .slice(1)
       .map((line) => line.split(',')[0]);
-    expect(ids).toEqual(idsOf(log).reverse());
+    expect(ids).toEqual(idsOf(log.filter(matches)).reverse());
   });
 
   test('ends after ten thousand rows, crowded hours and all', async () => {

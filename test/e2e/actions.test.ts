@@ -53,6 +53,34 @@ test('the overview tells spend, models and budgets of the range in its address',
   await region('Spend per day')
     .or(page.getByRole('region', { name: /as a table$/ }))
     .waitFor();
+  // Back from the table there is a drawing again, not an empty place.
+  await button('Show chart').click();
+  await page.locator('canvas').first().waitFor();
+});
+
+test('a browser without a locale draws its charts too', async () => {
+  const cookies = await page.context().cookies();
+  const context = await browser.newContext({ baseURL: gw.apiUrl, locale: 'en-US@posix' });
+  context.setDefaultTimeout(PATIENCE_MS);
+  await context.addCookies(cookies);
+  const bare = await context.newPage();
+  await bare.goto('/');
+  expect(await bare.evaluate(() => navigator.languages[0])).toBe('en-US@posix');
+  await bare.locator('canvas').first().waitFor();
+  await context.close();
+});
+
+test('while nobody answers the page keeps what it has and says so, and goes on by itself', async () => {
+  await page.goto('/requests?range=90d');
+  await shown(/^1–50 of/);
+  await page.route('**/v1/**', (route) => route.abort());
+  await shown('The gateway does not answer. What you see may be out of date; it is asked again by itself.');
+  await shown(/^1–50 of/);
+  await page.unroute('**/v1/**');
+  await page.getByText('What you see may be out of date').waitFor({ state: 'detached' });
+  await page.route('**/v1/**', (route) => route.abort());
+  await page.goto('/budgets');
+  await shown('The gateway does not answer. It may be restarting, or out of reach of this browser.');
 });
 
 test('exploring leads from a model to its requests, with the range kept', async () => {
@@ -61,6 +89,22 @@ test('exploring leads from a model to its requests, with the range kept', async 
   await page.getByRole('heading', { name: 'Requests' }).waitFor();
   expect(new URL(page.url()).search).toBe('?range=90d&model=gpt-4.1');
   await region('Requests').getByText('gpt-4.1').first().waitFor();
+});
+
+test.each([
+  ['user', 'User', 'ada@acme.test'],
+  ['customer', 'End customer', 'Globex'],
+])('exploring leads from a %s to their requests and to their days', async (group, label, name) => {
+  await page.goto(`/explore?range=90d&group=${group}`);
+  await page.getByRole('link', { name: `Chart of ${name} over time` }).click();
+  await page.getByRole('img', { name: new RegExp(`^Spend of ${name} per day`) }).waitFor();
+  await page.getByRole('link', { name, exact: true }).click();
+  await page.getByRole('heading', { name: 'Requests' }).waitFor();
+  expect(await page.getByLabel(label).inputValue()).toBe(name);
+  const field = group === 'user' ? 'user' : 'end_customer';
+  const { total } = await get(`/v1/usage/requests?${field}=${name}&from=2020-01-01&limit=1`);
+  expect(total).toBeGreaterThan(0);
+  await shown(new RegExp(`of ${total}$`));
 });
 
 test('requests come as CSV with the filters on screen', async () => {
@@ -222,6 +266,43 @@ test('an operator sees a wrong token refused, and with the right one suspends no
   await shown('compute_savings is queued.');
   await page.reload();
   await page.getByLabel('Operator token').waitFor();
+});
+
+test('an operator sets every part of a price, and a form left alone opens no new one', async () => {
+  const operator = { token: gw.operatorToken };
+  const find = async () =>
+    (await gw.call('GET', '/v1/operator/models?search=gpt-4.1-mini&limit=1', operator)).json.data[0];
+  const before = await find();
+  await page.goto('/operator');
+  await page.getByLabel('Operator token').fill(gw.operatorToken);
+  await button('Open console').click();
+  await button('Models').click();
+  await page.getByLabel('Find a model').fill('gpt-4.1-mini');
+  await page.getByLabel('Find a model').press('Enter');
+  await page.getByRole('button', { name: 'gpt-4.1-mini', exact: true }).click();
+  await button('Save model').click();
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+  expect((await find()).current_price).toEqual(before.current_price);
+  await page.getByRole('button', { name: 'gpt-4.1-mini', exact: true }).click();
+  const closed = page.locator('details:not([open]) > summary');
+  while ((await closed.count()) > 0) await closed.first().click();
+  await page.getByLabel('Threshold, input tokens').fill('200000');
+  await page.locator('[name="long.pricing_input_per_mtok"]').fill('0.8');
+  await page.getByLabel('Batch').fill('0.5');
+  await page.getByLabel('Regions').fill('eu=1.1');
+  await page.getByLabel('Web search').fill('10');
+  await page.getByLabel('Peak hours').fill('2');
+  await page.getByLabel('Peak windows, UTC').fill('08:00-12:30');
+  await button('Save model').click();
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+  expect((await find()).current_price.price).toMatchObject({
+    ...before.current_price.price,
+    long_context: { threshold_tokens: 200_000, pricing_input_per_mtok: 0.8 },
+    tier_multipliers: { ...before.current_price.price.tier_multipliers, batch: 0.5 },
+    region_multipliers: { eu: 1.1 },
+    fees: { web_search_per_1k_usd: 10 },
+    peak: { multiplier: 2, utc_windows: [{ from: '08:00', to: '12:30' }] },
+  });
 });
 
 test('the public cost index opens for anyone', async () => {

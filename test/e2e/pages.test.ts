@@ -35,13 +35,17 @@ const OPEN_PAGES = {
   forgot: '/forgot-password',
   reset: '/reset-password',
   'cost-index': '/cost-index',
+  docs: '/docs',
+  nowhere: '/nowhere',
 };
 const INSIDE_PAGES: Record<string, (data: Seeded) => string> = {
   overview: () => '/',
   connect: () => '/connect',
   explore: () => '/explore',
   'explore-customer': () => '/explore?group=customer&person=Globex',
+  'explore-user': () => '/explore?group=user',
   requests: () => '/requests',
+  'requests-customer': () => '/requests?end_customer=Globex',
   request: ({ requestId }) => `/requests/${requestId}`,
   live: () => '/live',
   budgets: () => '/budgets',

@@ -39,8 +39,8 @@ export function Figure({
           {children}
         </div>
       )}
-      <figcaption className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1">
-        <ul className="flex min-w-0 flex-wrap gap-x-4 gap-y-1 text-[13px] text-muted">
+      <figcaption className="flex items-start justify-between gap-x-4">
+        <ul className="flex min-w-0 flex-1 flex-wrap gap-x-4 gap-y-1 text-[13px] text-muted">
           {series.map((one) => (
             <li key={one.label} className="flex items-center gap-1.5">
               <span
@@ -54,7 +54,7 @@ export function Figure({
           ))}
           {hovered !== null && hovered < count && <li className="text-ink">{rowLabel(hovered)}</li>}
         </ul>
-        <Button small look="quiet" onClick={() => setAsTable(!asTable)}>
+        <Button small look="quiet" className="shrink-0" onClick={() => setAsTable(!asTable)}>
           {asTable ? 'Show chart' : 'Show table'}
         </Button>
       </figcaption>

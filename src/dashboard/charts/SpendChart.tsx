@@ -3,7 +3,7 @@ import { MAX_HOUR_SERIES_DAYS } from '../../contract/usage.ts';
 import { apiQuery } from '../api.ts';
 import { formatMoney } from '../numbers.ts';
 import { type DayRange, daysIn } from '../time.ts';
-import { ErrorState } from '../ui/EmptyState.tsx';
+import { EmptyState, ErrorState } from '../ui/EmptyState.tsx';
 import { Skeleton } from '../ui/Skeleton.tsx';
 import type { Series } from './Figure.tsx';
 import { TimeChart } from './TimeChart.tsx';
@@ -58,6 +58,8 @@ export function SpendChart({
     });
   }
   const sum = total.reduce((before, row) => before + row.cost_microdollars, 0);
+  if (sum === 0)
+    return <EmptyState title="No spend in this range">Each day’s spend stands here, by model.</EmptyState>;
   return (
     <TimeChart
       bars

@@ -1,8 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
-import uPlot from 'uplot';
+import type uPlot from 'uplot';
 import { useShownTheme, useZone, type Zone } from '../preferences.ts';
 import { formatTime } from '../time.ts';
 import { Figure, type Series } from './Figure.tsx';
+import { loadPlot, type Plot } from './plot.ts';
+
+// Begun at once, beside the calls for the figures that will be drawn; a failure is told where it is needed.
+loadPlot().catch(() => undefined);
 
 const HEIGHT_PX = 250;
 const DAY_SECONDS = 86_400;
@@ -66,12 +70,13 @@ function axisOptions(props: TimeChartProps, zone: Zone): uPlot.Axis[] {
 }
 
 function plotOptions(
+  Plot: Plot,
   props: TimeChartProps,
   zone: Zone,
   width: number,
   onHover: (at: number | null) => void,
 ): uPlot.Options {
-  const bars = uPlot.paths.bars?.({ size: [0.72, 48], radius: 0.08 });
+  const bars = Plot.paths.bars?.({ size: [0.72, 48], radius: 0.08 });
   const half = (props.bucket === 'day' ? DAY_SECONDS : 3_600) / 2;
   const drawn = [...props.series].reverse();
   return {
@@ -103,29 +108,9 @@ function plotOptions(
 
 /** Values over time: bars stacked on one another, or lines. The legend tells the values under the cursor. */
 export function TimeChart(props: TimeChartProps) {
-  const { times, series, bars = false } = props;
-  const place = useRef<HTMLDivElement>(null);
+  const { times, series } = props;
   const zone = useZone();
-  const theme = useShownTheme();
   const [hovered, setHovered] = useState<number | null>(null);
-  const data = useMemo(
-    () => [[...times], ...drawnValues(series, bars).reverse()] as uPlot.AlignedData,
-    [times, series, bars],
-  );
-  // biome-ignore lint/correctness/useExhaustiveDependencies: colours come with the theme, everything else with the data
-  useEffect(() => {
-    const element = place.current;
-    if (!element) return undefined;
-    const plot = new uPlot(plotOptions(props, zone, element.clientWidth, setHovered), data, element);
-    const observer = new ResizeObserver(() =>
-      plot.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
-    );
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      plot.destroy();
-    };
-  }, [data, zone, theme, bars]);
   const shape = props.bucket === 'day' ? 'longDay' : 'minute';
   const timeLabel = (at: number) =>
     formatTime(times[at]! * 1000, shape, props.bucket === 'day' ? 'utc' : zone);
@@ -138,7 +123,50 @@ export function TimeChart(props: TimeChartProps) {
       rowLabel={timeLabel}
       format={props.format}
     >
-      <div ref={place} className="overflow-hidden" style={{ height: HEIGHT_PX }} />
+      <Drawing {...props} zone={zone} onHover={setHovered} />
     </Figure>
+  );
+}
+
+/** Apart from the figure around it, which takes it away while it shows a table and must get it back drawn. */
+function Drawing({
+  zone,
+  onHover,
+  ...props
+}: TimeChartProps & { zone: Zone; onHover: (at: number | null) => void }) {
+  const { times, series, bars = false } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const theme = useShownTheme();
+  const [Plot, setPlot] = useState<Plot | null>(null);
+  const [isMissing, setIsMissing] = useState(false);
+  useEffect(() => {
+    loadPlot().then(
+      (loaded) => setPlot(() => loaded),
+      () => setIsMissing(true),
+    );
+  }, []);
+  const data = useMemo(
+    () => [[...times], ...drawnValues(series, bars).reverse()] as uPlot.AlignedData,
+    [times, series, bars],
+  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: colours come with the theme, everything else with the data
+  useEffect(() => {
+    const element = place.current;
+    if (!element || !Plot) return undefined;
+    const plot = new Plot(plotOptions(Plot, props, zone, element.clientWidth, onHover), data, element);
+    const observer = new ResizeObserver(() =>
+      plot.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
+    );
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [Plot, data, zone, theme, bars]);
+  const look = Plot ? 'overflow-hidden' : isMissing ? 'text-muted' : 'skeleton';
+  return (
+    <div ref={place} className={look} style={{ height: HEIGHT_PX }}>
+      {isMissing && 'The chart could not be loaded. Its figures are in the table.'}
+    </div>
   );
 }

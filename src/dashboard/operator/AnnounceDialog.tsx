@@ -3,12 +3,8 @@ import { Button } from '../ui/Button.tsx';
 import { Dialog, DialogActions } from '../ui/Dialog.tsx';
 import { Field, formTexts, Select } from '../ui/Field.tsx';
 import { useOperatorAction } from './client.tsx';
-
-const RATES = [
-  ['pricing_input_per_mtok', 'Input, US$ per million tokens'],
-  ['pricing_output_per_mtok', 'Output'],
-  ['pricing_cached_per_mtok', 'Cached input'],
-] as const;
+import { PriceFields } from './PriceFields.tsx';
+import { priceChanges } from './price-form.ts';
 
 /** A price that will hold from a day to come; whoever used the model is told now. */
 export function AnnounceDialog({ onClose }: { onClose: () => void }) {
@@ -17,11 +13,8 @@ export function AnnounceDialog({ onClose }: { onClose: () => void }) {
     ({ tenants_notified }) => `Announced; ${tenants_notified} tenants are told.`,
   );
   const save = (texts: Record<string, string>) => {
-    const rates = Object.fromEntries(
-      RATES.flatMap(([name]) => (texts[name] ? [[name, Number(texts[name])]] : [])),
-    );
     const body = {
-      ...rates,
+      ...priceChanges(texts, null),
       provider: texts.provider as Provider,
       model_id: texts.model_id ?? '',
       ...(texts.day && { effective_at: `${texts.day}T00:00:00Z` }),
@@ -31,7 +24,7 @@ export function AnnounceDialog({ onClose }: { onClose: () => void }) {
     announce.mutate({ body }, { onSuccess: onClose });
   };
   return (
-    <Dialog title="Announce a price change" note="Rates left empty stay as they are." open onClose={onClose}>
+    <Dialog title="Announce a price change" note="What is left empty stays as it is." open onClose={onClose}>
       <form
         className="flex flex-col gap-3"
         onSubmit={(event) => {
@@ -45,9 +38,7 @@ export function AnnounceDialog({ onClose }: { onClose: () => void }) {
           choices={PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }))}
         />
         <Field label="Model id" name="model_id" required />
-        {RATES.map(([name, label]) => (
-          <Field key={name} label={label} name={name} type="number" min="0" step="0.000001" />
-        ))}
+        <PriceFields model={null} />
         <Field label="In force from" name="day" type="date" hint="A UTC day; empty means now." />
         <Field label="Source" name="source" placeholder="where the provider says so" />
         <Field label="Note" name="note" />

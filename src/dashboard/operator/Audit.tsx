@@ -1,3 +1,4 @@
+import { AuditDetails } from '../ui/AuditDetails.tsx';
 import { Card } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
 import { FilterText } from '../ui/Filter.tsx';
@@ -32,11 +33,7 @@ export function OperatorAudit() {
                 {
                   head: 'Details',
                   from: 'sm',
-                  cell: (row) => (
-                    <span className="block max-w-lg truncate text-muted" title={JSON.stringify(row.details)}>
-                      {JSON.stringify(row.details)}
-                    </span>
-                  ),
+                  cell: (row) => <AuditDetails details={row.details} />,
                 },
               ]}
             />

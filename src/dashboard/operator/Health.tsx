@@ -42,6 +42,14 @@ export function OperatorHealth() {
   );
 }
 
+function journalWords(journal: NonNullable<NonNullable<Health['node']>['journal']>): string {
+  const size = `${formatCount(journal.bytes)} of ${formatCount(journal.max_bytes)} bytes`;
+  // Not counted while the ingest keeps up.
+  return journal.records_pending === null
+    ? size
+    : `${size}, ${formatCount(journal.records_pending)} records to ingest`;
+}
+
 function stateRows(data: Health): Array<readonly [string, React.ReactNode]> {
   const { node } = data;
   return [
@@ -51,18 +59,13 @@ function stateRows(data: Health): Array<readonly [string, React.ReactNode]> {
         [`Connections, ${name}`, `${pool.total} open, ${pool.idle} idle, ${pool.waiting} waiting`] as const,
     ),
     ['Requests in flight', node?.requests_in_flight ?? '–'],
-    [
-      'Journal',
-      node?.journal
-        ? `${formatCount(node.journal.bytes)} of ${formatCount(node.journal.max_bytes)} bytes, ${node.journal.records_pending ?? 'unknown'} records to ingest`
-        : '–',
-    ],
+    ['Journal', node?.journal ? journalWords(node.journal) : '–'],
     [
       'Ingest',
       node?.ingest
         ? node.ingest.lag_ms === null
           ? 'up to date'
-          : `${formatMs(node.ingest.lag_ms)} behind`
+          : `${formatMs(Math.round(node.ingest.lag_ms))} behind`
         : '–',
     ],
     ['Nodes', data.nodes.map((one) => `${one.node_id.slice(0, 8)} ${one.role ?? ''}`).join(', ') || '–'],

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { MODEL_STATUSES } from '../../contract/operator-models.ts';
 import { PROVIDER_LABELS, PROVIDERS, type Provider } from '../../contract/providers.ts';
 import type { RowOf } from '../api.ts';
-import { formatCompact } from '../numbers.ts';
+import { formatCompact, formatRate } from '../numbers.ts';
 import { Badge } from '../ui/Badge.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Card } from '../ui/Card.tsx';
@@ -15,23 +15,16 @@ import { Pager } from '../ui/Pager.tsx';
 import { type Column, Table } from '../ui/Table.tsx';
 import { usePaging, useUrlState } from '../url-state.ts';
 import { useOperator, useOperatorAction } from './client.tsx';
+import { PriceFields } from './PriceFields.tsx';
+import { priceChanges } from './price-form.ts';
 
 type Model = RowOf<'listOperatorModels'>;
 type ModelStatus = Model['status'];
 
-/** The rates most models have; the rest is set through the API. */
-const RATES = [
-  ['pricing_input_per_mtok', 'Input, US$ per million tokens'],
-  ['pricing_output_per_mtok', 'Output'],
-  ['pricing_cached_per_mtok', 'Cached input'],
-  ['pricing_cache_write_per_mtok', 'Cache write, 5 minutes'],
-  ['pricing_cache_write_1h_per_mtok', 'Cache write, 1 hour'],
-] as const;
-
 const PROVIDER_NAMES = PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }));
 
 function rate(value: number | undefined): string {
-  return value === undefined ? '–' : `$${value}`;
+  return value === undefined ? '–' : formatRate(value);
 }
 
 function modelColumns(onEdit: (model: Model) => void): Column<Model>[] {
@@ -73,7 +66,9 @@ function modelColumns(onEdit: (model: Model) => void): Column<Model>[] {
       numeric: true,
       cell: (row) =>
         row.upcoming_prices.length > 0 ? (
-          <Badge tone="accent">{row.upcoming_prices.length} prices</Badge>
+          <Badge tone="accent">
+            {row.upcoming_prices.length} {row.upcoming_prices.length === 1 ? 'price' : 'prices'}
+          </Badge>
         ) : (
           '–'
         ),
@@ -137,11 +132,8 @@ function ModelDialog({ model, onClose }: { model: Model | null; onClose: () => v
     'Saved. A changed price holds from now on, and those who used the model are told.',
   );
   const save = (texts: Record<string, string>) => {
-    const rates = Object.fromEntries(
-      RATES.flatMap(([name]) => (texts[name] ? [[name, Number(texts[name])]] : [])),
-    );
     const body = {
-      ...rates,
+      ...priceChanges(texts, model),
       status: texts.status as ModelStatus,
       ...(texts.context_window && { context_window: Number(texts.context_window) }),
       ...(texts.model_family && { model_family: texts.model_family }),
@@ -182,7 +174,7 @@ function ModelDialog({ model, onClose }: { model: Model | null; onClose: () => v
           min="1"
           defaultValue={model?.context_window ?? ''}
         />
-        <RateFields model={model} />
+        <PriceFields model={model} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" busy={create.isPending || update.isPending}>
@@ -192,18 +184,4 @@ function ModelDialog({ model, onClose }: { model: Model | null; onClose: () => v
       </form>
     </Dialog>
   );
-}
-
-function RateFields({ model }: { model: Model | null }) {
-  return RATES.map(([name, label]) => (
-    <Field
-      key={name}
-      label={label}
-      name={name}
-      type="number"
-      min="0"
-      step="0.000001"
-      defaultValue={model?.[name]}
-    />
-  ));
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { PROVIDER_LABELS } from '../../contract/providers.ts';
 import type { RowOf } from '../api.ts';
-import { formatCount } from '../numbers.ts';
+import { formatCount, nameOfRate } from '../numbers.ts';
 import { Badge } from '../ui/Badge.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Card } from '../ui/Card.tsx';
@@ -11,6 +11,7 @@ import { type Column, Table } from '../ui/Table.tsx';
 import { Age, Time } from '../ui/Time.tsx';
 import { AnnounceDialog } from './AnnounceDialog.tsx';
 import { useOperator, useOperatorAction } from './client.tsx';
+import { partAt } from './price-form.ts';
 
 type Candidate = RowOf<'listPricingCandidates'>;
 type Source = RowOf<'listPriceSources'>;
@@ -54,10 +55,9 @@ function CandidateRow({ candidate }: { candidate: Candidate }) {
   const approve = useOperatorAction('approvePricingCandidate', 'The price is in force.');
   const reject = useOperatorAction('rejectPricingCandidate', 'Turned down.');
   const params = { id: candidate.id };
-  const old: Record<string, unknown> = candidate.old_price ?? {};
   return (
     <li className="flex flex-wrap items-start justify-between gap-4 border-b border-line px-4 py-3 last:border-0">
-      <div className="min-w-0 flex-1">
+      <div className="min-w-0 flex-1 basis-64">
         <p className="flex flex-wrap items-center gap-2 font-medium">
           {candidate.model_id}{' '}
           <span className="font-normal text-muted">{PROVIDER_LABELS[candidate.provider]}</span>
@@ -70,8 +70,9 @@ function CandidateRow({ candidate }: { candidate: Candidate }) {
         <ul className="text-[13px] tabular-nums">
           {Object.entries(candidate.new_price).map(([field, value]) => (
             <li key={field}>
-              <span className="text-muted">{field.replace('pricing_', '').replaceAll('_', ' ')}</span>{' '}
-              {String(old[field] ?? 'none')} → <strong>{value}</strong> {candidate.currency}
+              <span className="text-muted">{nameOfRate(field)}</span>{' '}
+              {String(partAt(candidate.old_price, field) ?? 'none')} → <strong>{value}</strong>{' '}
+              {field.endsWith('_tokens') ? '' : candidate.currency}
             </li>
           ))}
         </ul>
@@ -155,9 +156,7 @@ function Announced() {
                 head: 'What',
                 cell: (row) => (
                   <span className="text-muted">
-                    {row.differences
-                      .map(({ field }) => field.replace('pricing_', '').replaceAll('_', ' '))
-                      .join(', ')}
+                    {row.differences.map(({ field }) => nameOfRate(field).replace(/,.*/, '')).join(', ')}
                   </span>
                 ),
               },

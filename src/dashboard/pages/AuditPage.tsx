@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { downloadCsv, type RowOf, useApi } from '../api.ts';
+import { AuditDetails } from '../ui/AuditDetails.tsx';
 import { Badge } from '../ui/Badge.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Card } from '../ui/Card.tsx';
@@ -101,7 +102,7 @@ function EntryTable({ rows }: { rows: readonly Entry[] }) {
           '–'
         ),
     },
-    { head: 'Details', from: 'md', cell: (row) => <Details details={row.details} /> },
+    { head: 'Details', from: 'md', cell: (row) => <AuditDetails details={row.details} /> },
   ];
   return (
     <Table
@@ -111,18 +112,5 @@ function EntryTable({ rows }: { rows: readonly Entry[] }) {
       rowKey={(row) => row.id}
       empty={<EmptyState title="No entries match">Widen the range or clear a filter.</EmptyState>}
     />
-  );
-}
-
-function Details({ details }: { details: Entry['details'] }) {
-  const entries = Object.entries(details);
-  if (entries.length === 0) return <span className="text-faint">–</span>;
-  const text = entries
-    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-    .join(', ');
-  return (
-    <span className="block max-w-xs truncate text-muted" title={text}>
-      {text}
-    </span>
   );
 }

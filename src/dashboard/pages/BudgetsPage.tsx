@@ -75,7 +75,12 @@ function useBudgetColumns(onEdit: (budget: Budget) => void): Column<Budget>[] {
       ),
     },
     { head: 'Used', cell: (row) => <Used row={row} label={scopeOfBudget(row, teamNames)} /> },
-    { head: 'Spent', numeric: true, cell: (row) => <Money microdollars={row.current_spend_microdollars} /> },
+    {
+      head: 'Spent',
+      from: 'sm',
+      numeric: true,
+      cell: (row) => <Money microdollars={row.current_spend_microdollars} />,
+    },
     {
       head: 'Reserved',
       from: 'lg',
@@ -84,6 +89,7 @@ function useBudgetColumns(onEdit: (budget: Budget) => void): Column<Budget>[] {
     },
     {
       head: 'Limit',
+      from: 'sm',
       numeric: true,
       cell: (row) => <Money microdollars={row.effective_limit_microdollars} />,
     },
@@ -150,7 +156,11 @@ function BudgetTable({
 function Used({ row, label }: { row: Budget; label: string }) {
   const projected = projectedShare(row, Date.now());
   return (
-    <div className="flex w-44 flex-col gap-1 max-sm:w-24">
+    <div className="flex w-44 flex-col gap-1 max-sm:w-32">
+      <span className="tabular-nums sm:hidden">
+        <Money microdollars={row.current_spend_microdollars} /> of{' '}
+        <Money microdollars={row.effective_limit_microdollars} />
+      </span>
       <Meter label={`${label}, ${row.period} budget used`} share={row.utilization} projected={projected} />
       <span className="text-[12px] text-muted tabular-nums">
         {formatPercent(row.utilization, 0)}

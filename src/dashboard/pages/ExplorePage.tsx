@@ -1,5 +1,4 @@
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
 import { type RowOf, useApi } from '../api.ts';
 import { Share } from '../charts/Share.tsx';
 import { SpendChart } from '../charts/SpendChart.tsx';
@@ -32,8 +31,8 @@ type AnyRow = RowOf<(typeof GROUPS)[Group]['operation']>;
 interface GroupRow {
   key: string;
   name: string | null;
-  /** Filters of the request log that hold this row's requests; null when a row of its own is shown instead. */
-  filter: UrlState | null;
+  /** Filters of the request log that hold this row's requests. */
+  filter: UrlState;
   figures: AnyRow;
 }
 
@@ -56,8 +55,9 @@ function groupRow(row: AnyRow): GroupRow {
       figures: row,
     };
   }
-  const name = 'user' in row ? row.user : row.end_customer;
-  return { key: name, name, filter: null, figures: row };
+  if ('user' in row) return { key: row.user, name: row.user, filter: { user: row.user }, figures: row };
+  const { end_customer } = row;
+  return { key: end_customer, name: end_customer, filter: { end_customer }, figures: row };
 }
 
 export function ExplorePage() {
@@ -148,10 +148,14 @@ function GroupTable({ group, rows, whole }: { group: Group; rows: readonly Group
     {
       head: GROUPS[group].label,
       cell: (row) => (
-        <RowLink row={row} group={group} range={range}>
+        <Link
+          to="/requests"
+          search={{ ...range, ...row.filter } as never}
+          className="block min-w-32 max-w-sm text-accent underline-offset-2 hover:underline [overflow-wrap:anywhere]"
+        >
           {row.name ?? `no ${GROUPS[group].label.toLowerCase()}`}
           <Share part={row.figures.cost_microdollars} whole={whole} />
-        </RowLink>
+        </Link>
       ),
     },
     { head: 'Requests', numeric: true, cell: (row) => formatCount(row.figures.requests) },
@@ -173,6 +177,7 @@ function GroupTable({ group, rows, whole }: { group: Group; rows: readonly Group
       ),
     },
     { head: 'Spend', numeric: true, cell: (row) => <Money microdollars={row.figures.cost_microdollars} /> },
+    ...(group === 'user' || group === 'customer' ? [overTime(group, range)] : []),
   ];
   return (
     <Table
@@ -194,29 +199,19 @@ function GroupTable({ group, rows, whole }: { group: Group; rows: readonly Group
   );
 }
 
-function RowLink({
-  row,
-  group,
-  range,
-  children,
-}: {
-  row: GroupRow;
-  group: Group;
-  range: UrlState;
-  children: ReactNode;
-}) {
-  const className =
-    'block min-w-32 max-w-sm text-accent underline-offset-2 hover:underline [overflow-wrap:anywhere]';
-  if (row.filter) {
-    return (
-      <Link to="/requests" search={{ ...range, ...row.filter } as never} className={className}>
-        {children}
+/** The way to the chart and the models of one user or customer. */
+function overTime(group: Group, range: UrlState): Column<GroupRow> {
+  return {
+    head: 'Over time',
+    cell: (row) => (
+      <Link
+        to="/explore"
+        search={{ ...range, group, person: row.key } as never}
+        aria-label={`Chart of ${row.key} over time`}
+        className="text-accent underline-offset-2 hover:underline"
+      >
+        Chart
       </Link>
-    );
-  }
-  return (
-    <Link to="/explore" search={{ ...range, group, person: row.name ?? '' } as never} className={className}>
-      {children}
-    </Link>
-  );
+    ),
+  };
 }

@@ -56,7 +56,7 @@ function useApiKeyColumns(): Column<ApiKey>[] {
           .filter(Boolean)
           .join(', ') || <span className="text-muted">any</span>,
     },
-    { head: 'Last used', cell: (key) => <Age at={key.last_used_at} /> },
+    { head: 'Last used', from: 'sm', cell: (key) => <Age at={key.last_used_at} /> },
     { head: 'Created', from: 'md', cell: (key) => <Time at={key.created_at} shape="longDay" /> },
     {
       head: 'State',

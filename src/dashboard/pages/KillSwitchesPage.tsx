@@ -95,7 +95,8 @@ function SwitchTable({
       cell: (row) =>
         row.deactivated_at ? (
           <Badge>
-            lifted <Age at={row.deactivated_at} />
+            lifted&nbsp;
+            <Age at={row.deactivated_at} />
           </Badge>
         ) : (
           <Button

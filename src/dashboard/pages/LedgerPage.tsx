@@ -15,7 +15,7 @@ import { RangePicker } from '../ui/RangePicker.tsx';
 import { type Column, Table } from '../ui/Table.tsx';
 import { Time } from '../ui/Time.tsx';
 import { showToast } from '../ui/Toast.tsx';
-import { usePaging, useRange } from '../url-state.ts';
+import { usePaging, useRange, useUrlState } from '../url-state.ts';
 
 type LedgerRecord = RowOf<'listLedger'>;
 
@@ -24,17 +24,20 @@ const VERIFY_STEP = 20_000;
 
 export function LedgerPage() {
   const { from, to } = useRange();
+  const [state] = useUrlState();
+  // The whole chain unless a range is chosen: its length is known without counting.
+  const days = state.range ? { from, to } : {};
   const { limit, offset } = usePaging();
   const records = useApi(
     'listLedger',
-    { query: { from, to, limit, offset } },
+    { query: { ...days, limit, offset } },
     { placeholderData: (before) => before, refetchInterval: 10_000 },
   );
   const [exporting, setExporting] = useState(false);
   const save = async () => {
     setExporting(true);
     try {
-      await downloadCsv('listLedger', { query: { from, to } });
+      await downloadCsv('listLedger', { query: days });
     } catch (error) {
       showToast((error as Error).message, 'bad');
     }
@@ -46,7 +49,7 @@ export function LedgerPage() {
       note="What reached a provider, chained: each record’s hash covers the one before it, so nothing can be changed, removed or slipped in unseen."
       actions={
         <>
-          <RangePicker />
+          <RangePicker everything="All records" />
           <Button busy={exporting} onClick={save}>
             Export CSV
           </Button>
@@ -203,7 +206,7 @@ function RecordTable({ rows }: { rows: readonly LedgerRecord[] }) {
       rows={rows}
       rowKey={(row) => row.id}
       empty={
-        <EmptyState title="No records in this range">
+        <EmptyState title="No records here yet">
           The first call that reaches a provider writes record 1.
         </EmptyState>
       }

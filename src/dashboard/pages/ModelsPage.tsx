@@ -1,6 +1,6 @@
 import { PROVIDER_LABELS, PROVIDERS } from '../../contract/providers.ts';
 import { type RowOf, useApi } from '../api.ts';
-import { formatCompact } from '../numbers.ts';
+import { formatCompact, formatRate } from '../numbers.ts';
 import { Badge } from '../ui/Badge.tsx';
 import { Card } from '../ui/Card.tsx';
 import { EmptyState } from '../ui/EmptyState.tsx';
@@ -41,10 +41,8 @@ export function ModelsPage() {
   );
 }
 
-const RATE = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
-
 function rate(value: number | null): string {
-  return value === null ? '–' : RATE.format(value);
+  return value === null ? '–' : formatRate(value);
 }
 
 const PRICE_COLUMNS: Column<Model>[] = [

@@ -4,7 +4,7 @@ import { type Output, useApi } from '../api.ts';
 import { Share } from '../charts/Share.tsx';
 import { SpendChart } from '../charts/SpendChart.tsx';
 import { changeOf, formatCompact, formatCount, formatMoney, formatMs, formatPercent } from '../numbers.ts';
-import { previousRange } from '../time.ts';
+import { previousRange, utcDay } from '../time.ts';
 import { SeverityBadge } from '../ui/Badge.tsx';
 import { ButtonLink } from '../ui/Button.tsx';
 import { Card, Stat } from '../ui/Card.tsx';
@@ -28,12 +28,17 @@ export function OverviewPage() {
   const range = useRange();
   const days = { from: range.from, to: range.to };
   const summary = useApi('getUsageSummary', { query: days }, REFRESH);
-  const before = useApi('getUsageSummary', { query: previousRange(range) });
+  const earlier = previousRange(range);
+  const before = useApi('getUsageSummary', { query: earlier });
+  const account = useApi('getAccount');
+  // Days before the account was there were not quiet days.
+  const isComparable =
+    account.data !== undefined && utcDay(new Date(account.data.created_at)) <= earlier.from;
   const isNew = summary.data?.total_requests === 0 && before.data?.total_requests === 0;
   return (
     <Page title="Overview" actions={<RangePicker />}>
       <Loaded query={summary} skeleton={<Skeleton className="h-28 w-full" />}>
-        {(now) => <Figures now={now} before={before.data} />}
+        {(now) => <Figures now={now} before={before.data} isComparable={isComparable} />}
       </Loaded>
       {isNew && <Welcome />}
       <div className="grid gap-4 xl:grid-cols-[2fr_1fr]">
@@ -74,15 +79,17 @@ function Welcome() {
 function Change({
   now,
   before,
+  isComparable,
   goodDown = false,
 }: {
   now: number;
   before: number | undefined;
+  isComparable: boolean;
   goodDown?: boolean;
 }) {
   if (before === undefined) return <Skeleton className="mt-1 h-3.5 w-24" />;
-  const change = changeOf(now, before);
-  if (change === null) return <>nothing to compare with</>;
+  const change = isComparable ? changeOf(now, before) : null;
+  if (change === null) return <>no period before</>;
   const tone = Math.abs(change) < 0.0005 ? '' : change > 0 === goodDown ? 'text-bad' : 'text-good';
   return (
     <>
@@ -95,7 +102,15 @@ function Change({
   );
 }
 
-function Figures({ now, before }: { now: Summary; before: Summary | undefined }) {
+function Figures({
+  now,
+  before,
+  isComparable,
+}: {
+  now: Summary;
+  before: Summary | undefined;
+  isComparable: boolean;
+}) {
   const savings = useApi('listSavings');
   const best = Math.max(0, ...(savings.data ?? []).map((finding) => finding.savings_microdollars));
   const tokens = now.total_tokens_input + now.total_tokens_output;
@@ -105,11 +120,23 @@ function Figures({ now, before }: { now: Summary; before: Summary | undefined })
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-xl border border-line bg-line shadow-card md:grid-cols-3 xl:grid-cols-6">
       <Stat
         label="Spend"
-        below={<Change now={now.total_cost_microdollars} before={before?.total_cost_microdollars} goodDown />}
+        below={
+          <Change
+            now={now.total_cost_microdollars}
+            before={before?.total_cost_microdollars}
+            isComparable={isComparable}
+            goodDown
+          />
+        }
       >
         <Money microdollars={now.total_cost_microdollars} />
       </Stat>
-      <Stat label="Requests" below={<Change now={now.total_requests} before={before?.total_requests} />}>
+      <Stat
+        label="Requests"
+        below={
+          <Change now={now.total_requests} before={before?.total_requests} isComparable={isComparable} />
+        }
+      >
         {formatCompact(now.total_requests)}
       </Stat>
       <Stat label="Error rate" below={`${formatCount(now.total_errors)} answered ≥ 400`}>
@@ -159,7 +186,9 @@ function OpenAlerts() {
                   key={alert.id}
                   className="flex items-start gap-3 border-b border-line px-4 py-2.5 last:border-0"
                 >
-                  <SeverityBadge severity={alert.severity} />
+                  <span className="w-16 shrink-0">
+                    <SeverityBadge severity={alert.severity} />
+                  </span>
                   <span className="line-clamp-3 min-w-0 flex-1 text-[13px]">{alert.title}</span>
                   <span className="text-[13px] text-muted">
                     <Age at={alert.created_at} />

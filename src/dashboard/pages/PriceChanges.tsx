@@ -1,5 +1,6 @@
 import { PROVIDER_LABELS } from '../../contract/providers.ts';
 import { type RowOf, useAction, useApi } from '../api.ts';
+import { formatRate, nameOfRate } from '../numbers.ts';
 import { Badge } from '../ui/Badge.tsx';
 import { Button } from '../ui/Button.tsx';
 import { Card } from '../ui/Card.tsx';
@@ -43,7 +44,7 @@ function ChangeList({ rows }: { rows: readonly Change[] }) {
 
 function shown(value: unknown): string {
   if (value === null || value === undefined) return 'none';
-  return typeof value === 'number' ? `$${value}` : JSON.stringify(value);
+  return typeof value === 'number' ? formatRate(value) : JSON.stringify(value);
 }
 
 function ChangeCard({ change }: { change: Change }) {
@@ -70,16 +71,23 @@ function ChangeCard({ change }: { change: Change }) {
         <ul className="text-[13px]">
           {change.differences.map(({ field, old, new: now }) => (
             <li key={field} className="flex justify-between gap-4 border-b border-line py-1 last:border-0">
-              <span className="text-muted">{field.replace('pricing_', '').replaceAll('_', ' ')}</span>
+              <span className="text-muted">{nameOfRate(field)}</span>
               <span className="tabular-nums">
                 {shown(old)} → <strong>{shown(now)}</strong>
               </span>
             </li>
           ))}
         </ul>
-        <p className="text-[13px] text-muted">
-          Estimated from your last {change.estimate.window_days} days. {change.estimate.assumptions.join(' ')}
-        </p>
+        <details className="text-[13px] text-muted">
+          <summary className="w-fit">
+            Estimated from your last {change.estimate.window_days} days, assuming…
+          </summary>
+          <ul className="mt-1 list-disc pl-5">
+            {change.estimate.assumptions.map((assumption) => (
+              <li key={assumption}>{assumption}</li>
+            ))}
+          </ul>
+        </details>
         <div className="mt-auto flex items-center justify-end gap-2">
           {change.status === 'active' ? (
             <>
@@ -92,7 +100,8 @@ function ChangeCard({ change }: { change: Change }) {
             </>
           ) : (
             <Badge>
-              {change.status} <Age at={change.decided_at} />
+              {change.status}&nbsp;
+              <Age at={change.decided_at} />
             </Badge>
           )}
         </div>

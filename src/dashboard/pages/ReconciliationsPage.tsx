@@ -54,7 +54,9 @@ export function ReconciliationsPage() {
       from: 'sm',
       cell: (run) =>
         run.shadow_ai_count > 0 ? (
-          <Badge tone="warn">{formatCount(run.shadow_ai_count)} models</Badge>
+          <Badge tone="warn">
+            {formatCount(run.shadow_ai_count)} {run.shadow_ai_count === 1 ? 'model' : 'models'}
+          </Badge>
         ) : (
           <Badge tone="good">none</Badge>
         ),

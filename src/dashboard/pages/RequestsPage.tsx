@@ -24,16 +24,20 @@ type Row = RowOf<'listRequests'>;
 const REFRESH_MS = 5_000;
 const STATUSES = ['200', '400', '401', '429', '451', '499', '500', '502', '503'];
 
+const FILTERS = ['model', 'service', 'user', 'end_customer', 'team_id', 'status'];
+
 /** What the address asks for, in the API's terms. */
 function useFilters() {
   const range = useRange();
-  const [{ model, team_id, service, status }] = useUrlState();
+  const [{ model, team_id, service, user, end_customer, status }] = useUrlState();
   return {
     from: range.from,
     to: range.to,
     ...(model && { model }),
     ...(team_id && { team_id }),
     ...(service && { service }),
+    ...(user && { user }),
+    ...(end_customer && { end_customer }),
     ...(status && /^\d{3}$/.test(status) && { status: Number(status) }),
   };
 }
@@ -97,11 +101,13 @@ function CsvButton({ filters }: { filters: ReturnType<typeof useFilters> }) {
 function Filters() {
   const [state, set] = useUrlState();
   const teams = useApi('listTeams');
-  const isFiltered = Boolean(state.model || state.team_id || state.service || state.status);
+  const isFiltered = FILTERS.some((name) => state[name]);
   return (
     <search className="flex flex-wrap items-center gap-2">
       <FilterText label="Model" name="model" className="w-44" />
       <FilterText label="Service" name="service" />
+      <FilterText label="User" name="user" />
+      <FilterText label="End customer" name="end_customer" />
       <FilterSelect
         label="Team"
         name="team_id"
@@ -113,15 +119,7 @@ function Filters() {
         <Button
           small
           look="quiet"
-          onClick={() =>
-            set({
-              model: undefined,
-              team_id: undefined,
-              service: undefined,
-              status: undefined,
-              page: undefined,
-            })
-          }
+          onClick={() => set(Object.fromEntries([...FILTERS, 'page'].map((name) => [name, undefined])))}
         >
           Clear filters
         </Button>

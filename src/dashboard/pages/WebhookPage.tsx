@@ -152,7 +152,7 @@ function DeliveryRow({ webhookId, delivery }: { webhookId: string; delivery: Del
         <span className="w-24">
           <Badge tone={TONES[delivery.status]}>{delivery.status}</Badge>
         </span>
-        <code className="min-w-40 flex-1 font-mono text-[13px]">{delivery.event_type}</code>
+        <code className="min-w-48 flex-1 font-mono text-[13px]">{delivery.event_type}</code>
         <span className="text-[13px] text-muted">
           <Age at={delivery.created_at} />
         </span>

@@ -8,13 +8,13 @@ export function EmptyState({
   children,
   action,
 }: {
-  title: string;
+  title: ReactNode;
   children?: ReactNode;
   action?: ReactNode;
 }) {
   return (
     <div className="flex flex-col items-center gap-2 px-6 py-12 text-center">
-      <p className="font-medium">{title}</p>
+      <div className="font-medium">{title}</div>
       {children && <p className="max-w-md text-muted">{children}</p>}
       {action && <div className="mt-2">{action}</div>}
     </div>

@@ -8,9 +8,10 @@ const CHOICES = [
 ];
 
 /** Whole UTC days: what the rollups hold, so that a range costs the same however much traffic it had. */
-export function RangePicker() {
+export function RangePicker({ everything }: { everything?: string }) {
   const range = useRange();
-  const [, set] = useUrlState();
+  const [state, set] = useUrlState();
+  const choices = everything === undefined ? CHOICES : [{ value: '', label: everything }, ...CHOICES];
   return (
     <fieldset className="flex flex-wrap items-center gap-2">
       <legend className="sr-only">Range, in UTC days</legend>
@@ -37,8 +38,8 @@ export function RangePicker() {
       <Select
         bare
         label="Range"
-        value={range.preset}
-        choices={CHOICES}
+        value={everything !== undefined && !state.range ? '' : range.preset}
+        choices={choices}
         onChange={({ target }) =>
           set(
             target.value === 'custom'

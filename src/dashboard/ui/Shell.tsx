@@ -1,6 +1,7 @@
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { useApi } from '../api.ts';
+import { useIsAway } from '../connection.ts';
 import { VERSION } from '../place.ts';
 import { keepSessionFresh, logOut } from '../session.ts';
 import { Button } from './Button.tsx';
@@ -75,6 +76,19 @@ function NarrowBar() {
   );
 }
 
+function AwayBanner() {
+  const isAway = useIsAway();
+  return (
+    <div role="status">
+      {isAway && (
+        <p className="border-b border-line bg-warn-soft px-4 py-2 text-warn sm:px-6">
+          The gateway does not answer. What you see may be out of date; it is asked again by itself.
+        </p>
+      )}
+    </div>
+  );
+}
+
 /** The frame around every page of somebody who is logged in. */
 export function Shell() {
   const [isWide, setWide] = useState(() => matchMedia('(min-width: 64rem)').matches);
@@ -109,6 +123,7 @@ export function Shell() {
         <NarrowBar />
       )}
       <main id="content" tabIndex={-1} className="min-w-0 outline-none">
+        <AwayBanner />
         <Outlet />
       </main>
     </div>

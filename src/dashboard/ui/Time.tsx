@@ -6,8 +6,8 @@ const TICK_MS = 15_000;
 export function Time({ at, shape = 'minute' }: { at: string; shape?: TimeShape }) {
   const format = useFormatTime();
   return (
-    <time dateTime={at} title={format(at, 'full')} className="whitespace-nowrap tabular-nums">
-      {format(at, shape)}
+    <time dateTime={at} title={format(at, 'full')} className="tabular-nums sm:whitespace-nowrap">
+      {format(at, shape).replace(' ', '\u00a0')}
     </time>
   );
 }

@@ -8,12 +8,12 @@ import type { ServedTerms } from '../domain/usage.ts';
 import { readStoredPrice } from '../store/prices.ts';
 import {
   findRequest,
-  findRequestHours,
-  listRequestsInHours,
+  findRequestSpans,
+  listRequestsInSpans,
   type RequestDetailRow,
   type RequestFilter,
-  type RequestHour,
   type RequestLogRow,
+  type RequestSpan,
 } from '../store/requests.ts';
 import type { CsvFile, Handlers } from './handler.ts';
 import type { ApiParts } from './parts.ts';
@@ -60,14 +60,15 @@ export function requestLogApi(parts: ApiParts): Handlers<RequestLogOperations> {
     async listRequests({ query, caller: { tenantId } }) {
       const range = readDayRange(query);
       if (isRefusal(range)) return range;
-      const filter: RequestFilter = { range, ...dimensionsOf(query), status: query.status };
+      const { user, end_customer: endCustomer, status } = query;
+      const filter: RequestFilter = { range, ...dimensionsOf(query), user, endCustomer, status };
       if (query.format === 'csv') return requestsCsv(parts, tenantId, filter);
       const offset = query.offset ?? 0;
       const limit = Math.min(query.limit ?? DEFAULT_PAGE_LIMIT, MAX_PAGE_LIMIT);
       return parts.database.asTenant(tenantId, async (db) => {
-        const found = await findRequestHours(db, tenantId, filter, { limit, offset });
+        const found = await findRequestSpans(db, tenantId, filter, { limit, offset });
         const page = { limit, skip: found.skip };
-        const rows = await listRequestsInHours(db, tenantId, filter, found.hours, page);
+        const rows = await listRequestsInSpans(db, tenantId, filter, found.spans, page);
         return { data: rows.map(requestRow), total: found.total, limit, offset };
       });
     },
@@ -120,12 +121,12 @@ function costBreakdown(row: RequestDetailRow): CostLine[] {
 
 /** The newest matches as a file, read while they are sent; requests that come meanwhile are not in it. */
 async function requestsCsv(parts: ApiParts, tenantId: string, filter: RequestFilter): Promise<CsvFile> {
-  const { hours } = await parts.database.asTenant(tenantId, (db) =>
-    findRequestHours(db, tenantId, filter, { limit: MAX_EXPORT_ROWS, offset: 0 }),
+  const { spans } = await parts.database.asTenant(tenantId, (db) =>
+    findRequestSpans(db, tenantId, filter, { limit: MAX_EXPORT_ROWS, offset: 0 }),
   );
   async function* rows() {
     let left = MAX_EXPORT_ROWS;
-    for await (const row of readRequests(parts, tenantId, filter, hours)) {
+    for await (const row of readRequests(parts, tenantId, filter, spans)) {
       if (left === 0) return;
       left -= 1;
       const cells = {
@@ -139,19 +140,19 @@ async function requestsCsv(parts: ApiParts, tenantId: string, filter: RequestFil
   return { kind: 'csv', filename: 'requests.csv', columns: EXPORT_COLUMNS, rows: rows() };
 }
 
-/** Few hours at a time when they are full, many when they are nearly empty, so that a batch stays a batch. */
+/** Few spans at a time when they are full, many when they are nearly empty, so that a batch stays a batch. */
 async function* readRequests(
   parts: ApiParts,
   tenantId: string,
   filter: RequestFilter,
-  hours: readonly RequestHour[],
+  spans: readonly RequestSpan[],
 ): AsyncGenerator<RequestLogRow> {
-  for (const group of groupHours(hours)) {
+  for (const group of groupSpans(spans)) {
     let beforeId: string | undefined;
     for (;;) {
       const page = { limit: EXPORT_BATCH, skip: 0, beforeId };
       const batch = await parts.database.asTenant(tenantId, (db) =>
-        listRequestsInHours(db, tenantId, filter, group, page),
+        listRequestsInSpans(db, tenantId, filter, group, page),
       );
       yield* batch;
       if (batch.length < EXPORT_BATCH) break;
@@ -160,16 +161,16 @@ async function* readRequests(
   }
 }
 
-function groupHours(hours: readonly RequestHour[]): RequestHour[][] {
-  const groups: RequestHour[][] = [];
+function groupSpans(spans: readonly RequestSpan[]): RequestSpan[][] {
+  const groups: RequestSpan[][] = [];
   let room = 0;
-  for (const hour of hours) {
-    if (hour.requests > room) {
+  for (const span of spans) {
+    if (span.requests > room) {
       groups.push([]);
       room = EXPORT_BATCH;
     }
-    groups.at(-1)!.push(hour);
-    room -= hour.requests;
+    groups.at(-1)!.push(span);
+    room -= span.requests;
   }
   return groups;
 }

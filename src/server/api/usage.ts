@@ -16,6 +16,7 @@ import {
   listUsageByDay,
   listUsageByDimension,
   listUsageByHour,
+  type Person,
   type UsageDimension,
   type UsageFigures,
   type UsageFilter,
@@ -112,19 +113,14 @@ async function findByDimension(
   );
 }
 
-async function findPerson(
-  parts: ApiParts,
-  person: NonNullable<UsageFilter['person']>,
-  query: UsageQuery,
-  { tenantId }: TenantCaller,
-) {
+async function findPerson(parts: ApiParts, person: Person, query: UsageQuery, { tenantId }: TenantCaller) {
   const asked = recentFilter(parts, query);
   if (isRefusal(asked)) return asked;
   if (daysIn(asked.range) > MAX_DAY_SERIES_DAYS) return refuseLongSeries(MAX_DAY_SERIES_DAYS);
   if (person.name.includes(NUL)) return refuse('not_found');
   const filter = { ...asked, person };
   return parts.database.asTenant(tenantId, async (db) => {
-    if (!(await isPersonKnown(db, tenantId, person.kind, person.name))) return refuse('not_found');
+    if (!(await isPersonKnown(db, tenantId, person))) return refuse('not_found');
     const page = { limit: MAX_AGGREGATE_ROWS, offset: 0 };
     const models = await listUsageByDimension(db, tenantId, 'model', filter, page);
     const days = await listUsageByDay(db, tenantId, filter);

@@ -77,7 +77,7 @@ function docsPage(operations: Record<string, Operation>, version: string): strin
 <style>${DOCS_STYLE}</style>
 </head>
 <body>
-<nav aria-label="Operations"><p class="brand"><a href="#top">Gateway API</a> <small>${escapeHtml(version)}</small></p>${navigation}</nav>
+<nav aria-label="Operations"><p class="brand"><a href="#top">Gateway API</a> <small>${escapeHtml(version)}</small></p><p class="home"><a href="/">Open the dashboard</a></p>${navigation}</nav>
 <main id="top">
 ${INTRODUCTION}
 ${sections}
@@ -100,7 +100,7 @@ const INTRODUCTION = `<h1>Gateway API</h1>
 </dl>
 <section id="proxy"><h2>Sending calls through the proxy</h2>
 <p>Point the provider’s own SDK at the proxy’s address and use a service key as its API key. What follows the prefix goes to the provider as it is.</p>
-<pre><code>curl "$PROXY_URL/v1/proxy/prov_a/v1/chat/completions" \\
+<pre tabindex="0" role="region" aria-label="A call through the proxy"><code>curl "$PROXY_URL/v1/proxy/prov_a/v1/chat/completions" \\
   -H "Authorization: Bearer $GATEWAY_KEY" -H "X-Gateway-Service: search" \\
   -d '{"model": "…", "messages": [{"role": "user", "content": "Hello"}]}'</code></pre>
 <p>Providers: <code>prov_a</code> (<code>openai</code>), <code>prov_b</code> (<code>anthropic</code>), <code>prov_c</code> (<code>gemini</code>), <code>prov_d</code> (<code>deepseek</code>).

@@ -7,19 +7,22 @@ html { scroll-behavior: smooth; scroll-padding-top: 1rem; }
 @media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }
 body { margin: 0; display: grid; grid-template-columns: 20rem minmax(0, 1fr); color: var(--ink); background: var(--ground); font: 15px/1.55 system-ui, sans-serif; }
 a { color: var(--link); text-decoration: none; }
-a:hover { text-decoration: underline; }
+a:hover, p a { text-decoration: underline; text-underline-offset: 2px; }
 a:focus-visible, summary:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; border-radius: 3px; }
+code { white-space: nowrap; }
+pre code, td code { white-space: inherit; }
 code, pre, .verb { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .88em; }
 nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; padding: 1.25rem 1rem; border-right: 1px solid var(--line); background: var(--raised); }
 nav .brand { margin: 0 0 .5rem; font-weight: 650; font-size: 1.1rem; }
-nav .brand a { color: var(--ink); }
+nav .brand a { color: var(--ink); text-decoration: none; }
+nav .home { margin: 0 0 .75rem; font-size: .82rem; }
 nav small { color: var(--soft); font-weight: 400; }
 nav h2 { margin: 1.1rem 0 .25rem; font-size: .75rem; text-transform: uppercase; letter-spacing: .06em; }
 nav h2 a { color: var(--soft); }
 nav ul { margin: 0; padding: 0; list-style: none; }
-nav li a { display: block; padding: .12rem .25rem; border-radius: 4px; color: var(--ink); font-size: .82rem; overflow-wrap: anywhere; }
+nav li a { display: flex; gap: .5em; padding: .12rem .25rem; border-radius: 4px; color: var(--ink); font-size: .82rem; overflow-wrap: anywhere; }
 nav li a:hover { background: var(--ground); text-decoration: none; }
-.verb { display: inline-block; min-width: 4.2em; font-weight: 650; }
+.verb { display: inline-block; flex: none; min-width: 4.2em; font-weight: 650; }
 .GET { color: var(--get); } .POST { color: var(--post); } .PUT { color: var(--put); } .DELETE { color: var(--delete); }
 main { max-width: 60rem; padding: 2rem 2.5rem 6rem; }
 h1 { margin: 0 0 .5rem; font-size: 1.9rem; }
@@ -43,5 +46,5 @@ summary { cursor: pointer; color: var(--soft); font-size: .87rem; }
 pre { padding: .9rem 1rem; overflow-x: auto; border: 1px solid var(--line); border-radius: 8px; background: var(--raised); }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1.2rem; }
 .facts dt { color: var(--soft); } .facts dd { margin: 0; }
-@media (max-width: 52rem) { body { display: block; } nav { position: static; height: auto; max-height: 40vh; border-right: 0; border-bottom: 1px solid var(--line); } main { padding: 1.25rem; } .facts { grid-template-columns: 1fr; } .facts dd { margin-bottom: .5rem; } }
+@media (max-width: 52rem) { body { display: block; } nav { position: static; height: auto; max-height: 40vh; border-right: 0; border-bottom: 1px solid var(--line); } main { padding: 1.25rem; } td:first-child, h3 code, .facts code, p code { white-space: normal; overflow-wrap: anywhere; } .facts { grid-template-columns: 1fr; } .facts dd { margin-bottom: .5rem; } }
 `;

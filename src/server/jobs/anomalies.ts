@@ -24,7 +24,7 @@ const DAY_MS = 24 * HOUR_MS;
  * Looks at the hour under way, which may be alarming before it is over, and at the last full one, whose end no
  * look may have seen. The rollups answer it all.
  */
-export function detectAnomalies(parts: JobParts): Task {
+export function detectAnomalies(parts: Pick<JobParts, 'database' | 'nowMs' | 'log'>): Task {
   return async () => {
     const currentHourMs = Math.floor(parts.nowMs() / HOUR_MS) * HOUR_MS;
     const hours = [currentHourMs - HOUR_MS, currentHourMs];

@@ -7,12 +7,17 @@ import type { Db } from './database.ts';
 export type PersonKind = 'user' | 'end_customer';
 export type UsageDimension = 'model' | 'team' | 'service' | PersonKind;
 
+export interface Person {
+  kind: PersonKind;
+  name: string;
+}
+
 export interface UsageFilter {
   range: DayRange;
   teamId?: string | undefined;
   model?: string | undefined;
   service?: string | undefined;
-  person?: { kind: PersonKind; name: string };
+  person?: Person;
 }
 
 export interface UsageFigures {
@@ -29,7 +34,8 @@ export interface UsageTotals extends UsageFigures {
 }
 
 const DAILY = sql`usage_daily`;
-const PERSON_ROLLUPS: Record<PersonKind, { table: Sql; name: Sql }> = {
+/** The sums of each kind of person, and the column that names one there and in the request log. */
+export const PERSON_ROLLUPS: Record<PersonKind, { table: Sql; name: Sql }> = {
   user: { table: sql`usage_daily_users`, name: sql`user_name` },
   end_customer: { table: sql`usage_daily_end_customers`, name: sql`end_customer` },
 };
@@ -143,12 +149,7 @@ export async function listUsageByHour(
 }
 
 /** Whether any request ever named this user or customer. */
-export async function isPersonKnown(
-  db: Db,
-  tenantId: string,
-  kind: PersonKind,
-  name: string,
-): Promise<boolean> {
+export async function isPersonKnown(db: Db, tenantId: string, { kind, name }: Person): Promise<boolean> {
   const rollup = PERSON_ROLLUPS[kind];
   const rows = await db.query<{ known: boolean }>(sql`
     select exists (
