@@ -3,16 +3,8 @@ import { connect } from 'node:net';
 
 /** Sends `count` requests over `connections` sockets; answers how many came back with 200, and how long each took. */
 export function load({ url, path, headers, body, count, connections }) {
-  const { hostname, port, host } = new URL(url);
-  const head = Object.entries({
-    host,
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(body),
-    ...headers,
-  })
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join('');
-  const request = Buffer.from(`POST ${path} HTTP/1.1\r\n${head}\r\n${body}`);
+  const { hostname, port } = new URL(url);
+  const request = requestBytes({ url, path, headers, body });
   let sent = 0;
   let good = 0;
   const latencies = [];
@@ -41,6 +33,72 @@ export function load({ url, path, headers, body, count, connections }) {
       });
     });
   return Promise.all(Array.from({ length: connections }, one)).then(() => ({ good, latencies }));
+}
+
+/**
+ * Sends requests at a steady rate until `isOver`, whatever becomes of those before: each is timed from the moment
+ * it was due, so that a server that stops for a while is charged for everybody it kept waiting.
+ */
+export async function sendSteadily({ url, path, headers, body, perSecond, isOver }) {
+  const request = requestBytes({ url, path, headers, body });
+  const idle = [];
+  const latencies = [];
+  const answers = [];
+  let good = 0;
+  const startedMs = performance.now();
+  for (let sent = 0; !isOver(); sent += 1) {
+    const dueMs = startedMs + (sent * 1000) / perSecond;
+    const waitMs = dueMs - performance.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const connection = idle.pop() ?? openConnection(url);
+    answers.push(
+      connection.ask(request).then((status) => {
+        latencies.push(performance.now() - dueMs);
+        if (status === '200') good += 1;
+        idle.push(connection);
+      }),
+    );
+  }
+  await Promise.all(answers);
+  for (const connection of idle) connection.close();
+  return { good, latencies };
+}
+
+/** A keep-alive socket for one request at a time. */
+function openConnection(url) {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.setNoDelay(true);
+  let pending = Buffer.alloc(0);
+  let settle = { resolve: () => {}, reject: () => {} };
+  socket.on('error', (error) => settle.reject(error));
+  socket.on('data', (chunk) => {
+    pending = Buffer.concat([pending, chunk]);
+    if (answerLength(pending) === 0) return;
+    const status = pending.subarray(9, 12).toString();
+    pending = Buffer.alloc(0);
+    settle.resolve(status);
+  });
+  return {
+    ask: (request) =>
+      new Promise((resolve, reject) => {
+        settle = { resolve, reject };
+        socket.write(request);
+      }),
+    close: () => socket.end(),
+  };
+}
+
+function requestBytes({ url, path, headers, body }) {
+  const head = Object.entries({
+    host: new URL(url).host,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    ...headers,
+  })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
+  return Buffer.from(`POST ${path} HTTP/1.1\r\n${head}\r\n${body}`);
 }
 
 /** The length of the whole answer at the start of these bytes, or 0 when some of it is still to come. */

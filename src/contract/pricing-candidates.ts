@@ -20,7 +20,7 @@ export const PricingCandidate = Type.Object({
   old_price: nullable(Price),
   new_price: Type.Record(Type.String(), Type.Number(), {
     description:
-      'the rates the source states, in US dollars per million tokens unless currency says otherwise',
+      'the rates the source states, in US dollars per million tokens unless currency says otherwise; those of long prompts as long_context.…, with their threshold in tokens',
   }),
   currency: Type.String(),
   source: Type.String({ description: 'kind and address of the source' }),

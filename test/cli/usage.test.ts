@@ -134,6 +134,8 @@ describe('requests', () => {
     for (const [flags, id] of [
       [['--status', '500'], ids[1]],
       [['--service', 'checkout'], ids[0]],
+      [['--customer', 'acme'], ids[0]],
+      [['--user', 'ada'], ids[0]],
     ] as const) {
       const rows = (await cli.print('requests', ...flags)).trimEnd().split('\n').slice(1);
       expect(rows).toEqual([expect.stringMatching(new RegExp(`  ${id}$`))]);

@@ -11,6 +11,7 @@ const FILES = [
   'anthropic.html',
   'openai.html',
   'compatible.html',
+  'gemini.html',
   'models-dev.json',
   'litellm.json',
 ] as const;
@@ -79,6 +80,8 @@ const EXPECTED = [
   'anthropic.html claude-sonnet-5 3 15',
   'compatible.html mistral-large-2512 0.6 1.8',
   'compatible.html openai/gpt-oss-120b 0.2 0.8',
+  'gemini.html gemini-2.5-flash 0.3 2.5',
+  'gemini.html gemini-2.5-pro 1.2 9.5',
   'litellm.json claude-sonnet-4-6 3.3 15',
   'litellm.json gpt-5-nano 0.06 0.48',
   'litellm.json seen-but-unknown 0.27 1.1 new_model',
@@ -105,6 +108,7 @@ beforeAll(async () => {
         `html:prov_b=${base}/anthropic.html`,
         `html:prov_a=${base}/openai.html`,
         `html:prov_d=${base}/compatible.html`,
+        `html:prov_c=${base}/gemini.html`,
         `models_dev=${base}/models-dev.json`,
         `litellm=${base}/litellm.json`,
       ].join(','),
@@ -138,11 +142,16 @@ afterAll(async () => {
 });
 
 describe('reading saved price pages', () => {
-  test('gives the right candidates of three page layouts and both catalogues, and no other', async () => {
+  test('gives the right candidates of four page layouts and both catalogues, and no other', async () => {
     const read = await scrape();
     for (const file of FILES) expect([file, read[file]?.last_error]).toEqual([file, null]);
     expect(brief(await candidates())).toEqual(EXPECTED);
     expect(read['openai.html']?.skipped).toEqual(['o3: "$2.00 ($1.00 off-peak)" has 2 amounts']);
+    expect(read['gemini.html']?.skipped).toEqual([
+      'gemini-2.5-flash: its table stands under "Live API"',
+      'gemini-3.6-flash: "$0.75 through December 31, then $1.50" cannot be read for certain',
+      'gemini-embedding-001: no price for input and output',
+    ]);
     expect(read['models-dev.json']?.skipped).toEqual(['gpt-4o: input is not a price']);
   });
 
@@ -308,6 +317,41 @@ describe('deciding about a candidate', () => {
       const answer = await operator('POST', `/pricing-candidates/${id}/approve`);
       expect([answer.status, answer.json.error]).toEqual([409, 'conflict']);
     }
+  });
+
+  test('the price of long prompts and of where a source has them is taken over with the rest', async () => {
+    const of = async (model: string) =>
+      (await candidates()).find((row) => row.source.endsWith('gemini.html') && row.model_id === model)!;
+    expect((await of('gemini-2.5-flash')).new_price).toMatchObject({
+      pricing_input_per_mtok: 0.3,
+      pricing_audio_input_per_mtok: 1.1,
+    });
+    const pro = await of('gemini-2.5-pro');
+    expect([pro.new_price, pro.flags]).toEqual([
+      {
+        pricing_input_per_mtok: 1.2,
+        pricing_output_per_mtok: 9.5,
+        pricing_cached_per_mtok: 0.12,
+        'long_context.threshold_tokens': 200_000,
+        'long_context.pricing_input_per_mtok': 2.4,
+        'long_context.pricing_output_per_mtok': 14.5,
+        'long_context.pricing_cached_per_mtok': 0.24,
+      },
+      [],
+    ]);
+    expect((await operator('POST', `/pricing-candidates/${pro.id}/approve`)).status).toBe(200);
+    const { json } = await operator('GET', '/models?limit=500');
+    const model = json.data.find((row: { model_id: string }) => row.model_id === 'gemini-2.5-pro');
+    expect(model.current_price.price).toMatchObject({
+      pricing_input_per_mtok: 1.2,
+      long_context: {
+        threshold_tokens: 200_000,
+        pricing_input_per_mtok: 2.4,
+        pricing_output_per_mtok: 14.5,
+        pricing_cached_per_mtok: 0.24,
+      },
+      tier_multipliers: { batch: 0.5, flex: 0.5, priority: 2 },
+    });
   });
 
   test('one that its source no longer states is set aside', async () => {

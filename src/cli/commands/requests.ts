@@ -13,6 +13,8 @@ interface ListOptions {
   team?: string;
   service?: string;
   model?: string;
+  user?: string;
+  customer?: string;
   status?: number;
   from?: string;
   to?: string;
@@ -41,6 +43,8 @@ function listCommand(host: Host): Command {
     .option('--team <team>', 'id, slug or name of a team')
     .option('--service <service>', 'a service name')
     .option('--model <model>', 'a model id')
+    .option('--user <user>', 'a user name, exactly')
+    .option('--customer <customer>', 'an end customer, exactly')
     .option('--status <code>', 'the HTTP status answered', readWholeNumber(100, 999))
     .option('--from <day>', 'first UTC day, YYYY-MM-DD', readDay)
     .option('--to <day>', 'last UTC day, YYYY-MM-DD', readDay)
@@ -56,6 +60,8 @@ async function listRequests(session: Session, options: ListOptions): Promise<voi
     ...(options.team !== undefined && { team_id: await findTeamId(session, options.team) }),
     ...(options.service !== undefined && { service: options.service }),
     ...(options.model !== undefined && { model: options.model }),
+    ...(options.user !== undefined && { user: options.user }),
+    ...(options.customer !== undefined && { end_customer: options.customer }),
     ...(options.status !== undefined && { status: options.status }),
     ...(options.from !== undefined && { from: options.from }),
     ...(options.to !== undefined && { to: options.to }),

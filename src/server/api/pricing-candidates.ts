@@ -2,6 +2,7 @@ import { validate as isUuid, v7 as uuidv7 } from 'uuid';
 import { isRefusal, type Refusal, refuse } from '../../contract/errors.ts';
 import type { ResponseOf } from '../../contract/operation.ts';
 import type { pricingCandidatesOperations } from '../../contract/pricing-candidates.ts';
+import { priceChangesOf } from '../domain/price-readings.ts';
 import { sourceName } from '../domain/price-sources.ts';
 import { whyUnusable } from '../domain/pricing-candidates.ts';
 import type { Db } from '../store/database.ts';
@@ -117,7 +118,7 @@ async function putInForce(db: Db, candidate: store.CandidateRow, now: Date): Pro
   }
   const set = await setPrice(db, {
     model,
-    changes: candidate.new_rates,
+    changes: priceChangesOf(candidate.new_rates, candidate.old_price),
     effectiveFrom: now,
     now,
     source: candidate.source,

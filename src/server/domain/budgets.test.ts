@@ -140,8 +140,9 @@ it.each([
   [0, '$0.00'],
   [1, '$0.000001'],
   [500_000, '$0.50'],
-  [1_234_500, '$1.2345'],
+  [999_999, '$0.999999'],
+  [1_239_999, '$1.23'],
   [10_000_000, '$10.00'],
-])('%i microdollars read %s in a sentence', (microdollars, text) => {
+])('%i microdollars read %s in a title', (microdollars, text) => {
   expect(shortUsd(microdollars)).toBe(text);
 });

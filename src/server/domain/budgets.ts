@@ -174,7 +174,10 @@ export function describeScope(scope: BudgetScope, teamName: string | null): stri
   }
 }
 
-/** For sentences: at least cents, and no zeros after that. */
+/** For titles: whole cents from a dollar on, cut rather than rounded, and every digit below. Data carry the exact sum. */
 export function shortUsd(microdollars: number): string {
-  return `$${formatUsd(microdollars).replace(/(\.\d\d\d*?)0+$/, '$1')}`;
+  const cut = microdollars < DOLLAR ? microdollars : microdollars - (microdollars % CENT);
+  return `$${formatUsd(cut).replace(/(\.\d\d\d*?)0+$/, '$1')}`;
 }
+const DOLLAR = 1_000_000;
+const CENT = 10_000;

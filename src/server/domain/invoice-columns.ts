@@ -22,6 +22,7 @@ export type ColumnsReading =
 /** In the order of preference: what was charged before what it is called in passing. */
 const AMOUNT_NAMES = [
   'amount_value',
+  'unrounded_subtotal',
   'unrounded_cost',
   'subtotal',
   'cost',

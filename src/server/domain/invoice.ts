@@ -7,7 +7,8 @@ const MAX_HEADER_ROWS = 60;
 const MAX_LABELS = 10_000;
 const MAX_LABEL_CHARACTERS = 300;
 const MAX_MONTHS = 1_200;
-const TOTAL_ROW = /^(grand |sub[- ]?)?totals?\b|^(amount|balance) (due|payable)|^invoice (total|amount)\b/i;
+const TOTAL_ROW =
+  /^(grand |filtered |sub[- ]?)?totals?\b|^(amount|balance) (due|payable)|^invoice (total|amount)\b/i;
 /** On a bill of a whole cloud only these services run models. */
 const AI_SERVICE = /gemini|generative|vertex|\bai\b|claude/i;
 

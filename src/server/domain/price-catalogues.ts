@@ -4,6 +4,7 @@ import {
   excerptOf,
   type SourceReading,
   type StatedBucket,
+  type StatedLongContext,
   type StatedPrice,
   type StatedRates,
   type WantedModels,
@@ -49,6 +50,9 @@ const LITELLM_RATES: ReadonlyArray<[StatedBucket, string]> = [
   ['cache_write_1h', 'cache_creation_input_token_cost_above_1hr'],
 ];
 const TOKEN_TO_MILLION_PLACES = 6;
+/** Rates of long prompts: models.dev has an object of them, LiteLLM a field beside each. */
+const MODELS_DEV_LONG = /^context_over_(\d{1,5})k$/;
+const LITELLM_LONG = /^(\w+)_above_(\d{1,5})k_tokens$/;
 
 /** models.dev: providers, each with its models by id, each with its `cost`. */
 export function readModelsDev(text: string, wanted: WantedModels): SourceReading {
@@ -65,6 +69,7 @@ export function readModelsDev(text: string, wanted: WantedModels): SourceReading
         provider,
         modelId,
         fields: asObject(model.cost) ?? {},
+        long: longOfModelsDev(asObject(model.cost) ?? {}),
         family: typeof model.family === 'string' ? model.family : null,
         contextWindow: asTokens(asObject(model.limit)?.context),
       });
@@ -86,6 +91,7 @@ export function readLiteLlm(text: string, wanted: WantedModels): SourceReading {
       provider: LITELLM_PROVIDERS[maker]!,
       modelId: name.startsWith(`${maker}/`) ? name.slice(maker.length + 1) : name,
       fields,
+      long: longOfLiteLlm(fields),
       family: null,
       contextWindow: asTokens(fields.max_input_tokens),
     });
@@ -98,8 +104,30 @@ interface Entry {
   modelId: string;
   /** Where the rates stand. */
   fields: Fields;
+  /** Where those of long prompts stand, by the same names, for each number of thousand tokens. */
+  long: Map<number, Fields>;
   family: string | null;
   contextWindow: number | null;
+}
+
+function longOfModelsDev(cost: Fields): Map<number, Fields> {
+  const long = new Map<number, Fields>();
+  for (const [name, value] of Object.entries(cost)) {
+    const thousands = MODELS_DEV_LONG.exec(name)?.[1];
+    const fields = asObject(value);
+    if (thousands !== undefined && fields) long.set(Number(thousands), fields);
+  }
+  return long;
+}
+
+function longOfLiteLlm(fields: Fields): Map<number, Fields> {
+  const long = new Map<number, Fields>();
+  for (const [name, value] of Object.entries(fields)) {
+    const [, rate, thousands] = LITELLM_LONG.exec(name) ?? [];
+    if (!LITELLM_RATES.some(([, known]) => known === rate) || value === null) continue;
+    long.set(Number(thousands), { ...long.get(Number(thousands)), [rate!]: value });
+  }
+  return long;
 }
 
 function readEntries(
@@ -115,8 +143,11 @@ function readEntries(
   for (const entry of entries) {
     if (!wanted.get(entry.provider)?.has(entry.modelId)) continue;
     const rates = readRates(entry.fields, names, shiftPlaces);
+    const long = readLong(entry, names, shiftPlaces);
     if (typeof rates === 'string') skipped.push(`${entry.modelId}: ${rates}`);
-    else stated.push(statedPrice(entry, rates, names));
+    else if (rates.input === undefined) skipped.push(`${entry.modelId}: no input price`);
+    else if (typeof long === 'string') skipped.push(`${entry.modelId}: ${long}`);
+    else stated.push({ ...statedPrice(entry, rates, names), ...(long && { long_context: long }) });
   }
   const { prices, skipped: contradicted } = withoutContradictions(stated);
   return { kind: 'read', prices, skipped: [...skipped, ...contradicted] };
@@ -136,7 +167,21 @@ function readRates(
     if (rate === null) return `${name} is not a price`;
     rates[bucket] = rate;
   }
-  return rates.input === undefined ? 'no input price' : rates;
+  return rates;
+}
+
+/** A price has one threshold; a source that has several cannot be taken over as it is. */
+function readLong(
+  entry: Entry,
+  names: ReadonlyArray<[StatedBucket, string]>,
+  shiftPlaces: number,
+): StatedLongContext | string | null {
+  const [first, ...more] = entry.long;
+  if (!first) return null;
+  if (more.length > 0) return 'more than one price for long prompts';
+  const [thousands, fields] = first;
+  const rates = readRates(fields, names, shiftPlaces);
+  return typeof rates === 'string' ? rates : { threshold_tokens: thousands * 1_000, rates };
 }
 
 function statedPrice(
@@ -144,9 +189,12 @@ function statedPrice(
   rates: StatedRates,
   names: ReadonlyArray<[StatedBucket, string]>,
 ): StatedPrice {
-  const said = Object.fromEntries(
-    names.flatMap(([, name]) => (entry.fields[name] === undefined ? [] : [[name, entry.fields[name]]])),
-  );
+  const statedOf = (fields: Fields) =>
+    Object.fromEntries(
+      names.flatMap(([, name]) => (fields[name] === undefined ? [] : [[name, fields[name]]])),
+    );
+  const above = [...entry.long].map(([thousands, fields]) => [`above ${thousands}k`, statedOf(fields)]);
+  const said = { ...statedOf(entry.fields), ...Object.fromEntries(above) };
   return {
     provider: entry.provider,
     model_id: entry.modelId,

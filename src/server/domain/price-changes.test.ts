@@ -78,4 +78,7 @@ it('tells people old, new, when, and what it costs them', () => {
     'gpt-5: input $1.25 → $1.5 per million tokens from 2026-12-01, about +$12.34 a month at your volume',
   );
   expect(describePriceChange({ ...change, monthlyEffectMicrodollars: -2_000_000 })).toContain('−$2.00');
+  expect(describePriceChange({ ...change, monthlyEffectMicrodollars: 9_999 })).toContain(
+    'less than a cent more a month',
+  );
 });

@@ -125,6 +125,8 @@ const SPOKEN_FIELDS: readonly [field: string, name: string][] = [
   [RATE_FIELDS.cached_read, 'cached input'],
 ];
 
+const MICRODOLLARS_PER_CENT = 10_000;
+
 /** One line for people: `gpt-5: input $1.25 → $1.50 from 2026-12-01, about +$12.34 a month at your volume`. */
 export function describePriceChange(change: {
   modelId: string;
@@ -147,6 +149,11 @@ function dollars(amount: unknown): string {
 
 function aboutMonthly(microdollars: number): string {
   if (microdollars === 0) return 'no change at your volume';
-  const cents = formatUsd(Math.abs(Math.round(microdollars / 10_000) * 10_000)).slice(0, -4);
+  if (Math.abs(microdollars) < MICRODOLLARS_PER_CENT) {
+    return `less than a cent ${microdollars < 0 ? 'saved' : 'more'} a month at your volume`;
+  }
+  const cents = formatUsd(
+    Math.abs(Math.round(microdollars / MICRODOLLARS_PER_CENT) * MICRODOLLARS_PER_CENT),
+  ).slice(0, -4);
   return `about ${microdollars < 0 ? '−' : '+'}$${cents} a month at your volume`;
 }

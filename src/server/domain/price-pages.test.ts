@@ -136,3 +136,120 @@ describe('a price page', () => {
     expect(read(UNIT + wild + table([['gpt-5', '$1', '$2']]))).toEqual(['gpt-5 1 2 - USD']);
   });
 });
+
+describe('a table under the name of a model', () => {
+  const HEAD = ['', 'Free Tier', 'Paid Tier, per 1M tokens in USD'];
+  const priced = (input: string, output = '$10', head = HEAD) =>
+    table(
+      [
+        ['Input price', 'Free of charge', input],
+        ['Output price (including thinking tokens)', 'Free of charge', output],
+      ],
+      head,
+    );
+  const full = (body: string) => {
+    const reading = readPricePage(page(body), 'prov_c', WANTED);
+    if (reading.kind === 'failed') return reading.reason;
+    return reading.prices.map(({ model_id, rates, long_context }) => ({ model_id, rates, long_context }));
+  };
+
+  it('is that model’s, by the heading or by the name in code below it', () => {
+    const rates = { input: '1', output: '10' };
+    expect(full(`<h2>GPT-5 mini</h2>${priced('$1')}`)).toEqual([{ model_id: 'gpt-5-mini', rates }]);
+    expect(full(`<h2>Our best</h2><em><code>gpt-5</code></em>${priced('$1')}`)).toEqual([
+      { model_id: 'gpt-5', rates },
+    ]);
+    expect(full(`<h2>Both</h2><p><code>gpt-5</code> and <code>gpt-4</code></p>${priced('$1')}`)).toEqual([
+      { model_id: 'gpt-5', rates },
+      { model_id: 'gpt-4', rates },
+    ]);
+  });
+
+  it('has a price for long prompts, one for audio, and no use for that of storage', () => {
+    const cells = '$1.25, prompts &lt;= 200k tokens<br>$2.50, prompts &gt; 200k tokens';
+    expect(full(`<h2>gpt-5</h2>${priced(cells)}`)).toEqual([
+      {
+        model_id: 'gpt-5',
+        rates: { input: '1.25', output: '10' },
+        long_context: { threshold_tokens: 200_000, rates: { input: '2.5' } },
+      },
+    ]);
+    const audio =
+      '$0.30 (text / image / video)<br>$1.00 (audio)<br>$1 / 1,000,000 tokens per hour (storage price)';
+    expect(full(`<h2>gpt-5</h2>${priced(audio)}`)).toEqual([
+      { model_id: 'gpt-5', rates: { input: '0.3', audio_input: '1', output: '10' } },
+    ]);
+  });
+
+  it('is not read when it is of another offer', () => {
+    const plain = `<h2>gpt-5</h2><h3>Standard</h3>${priced('$1')}`;
+    for (const tier of ['Batch', 'Flex', 'Priority']) {
+      expect(full(`${plain}<h3>${tier}</h3>${priced('$0.5')}`)).toEqual([
+        { model_id: 'gpt-5', rates: { input: '1', output: '10' } },
+      ]);
+    }
+    expect(full(`<h2>Batch API</h2><h3>gpt-5</h3>${priced('$1')}`)).toBe('no known model was found');
+  });
+
+  it.each([
+    [
+      'a heading between says what nobody here knows',
+      '<h2>gpt-5</h2><h3>Live</h3>',
+      '$1',
+      'its table stands under "Live"',
+    ],
+    ['a name in code stands in a sentence', '<h2>Others</h2><p>Like <code>gpt-5</code>.</p>', '$1', null],
+    [
+      'the name below the heading is another model',
+      '<h2>gpt-5</h2><em><code>gpt-5-turbo</code></em>',
+      '$1',
+      null,
+    ],
+    [
+      'an amount holds for a while',
+      '<h2>gpt-5</h2>',
+      '$1 until June',
+      '"$1 until June" cannot be read for certain',
+    ],
+    [
+      'something stands before the amount',
+      '<h2>gpt-5</h2>',
+      'from $1',
+      '"from $1" says something before its price',
+    ],
+    ['two amounts say the same', '<h2>gpt-5</h2>', '$1<br>$2', 'two prices for input'],
+    [
+      'one amount is for text and audio',
+      '<h2>gpt-5</h2>',
+      '$1 (text / audio)',
+      '"$1 (text / audio)" cannot be read for certain',
+    ],
+    ['no amount is for text', '<h2>gpt-5</h2>', '$1 (audio)', '"$1 (audio)" has no price for text'],
+    [
+      'there are three sizes of prompts',
+      '<h2>gpt-5</h2>',
+      '$1, prompts &lt;= 128k<br>$2, prompts &gt; 200k',
+      'more than one price for long prompts',
+    ],
+    [
+      'long prompts have no price',
+      '<h2>gpt-5</h2>',
+      '$1, prompts &lt;= 200k',
+      'a price for short prompts and none for long ones',
+    ],
+  ])('gives no price when %s', (_why, above, cell, reason) => {
+    const failed = full(above + priced(cell));
+    if (reason === null) expect(failed).toBe('no table has columns for model, input and output');
+    else expect(failed).toBe(`no known model was found (gpt-5: ${reason})`);
+  });
+
+  it('gives no price when it is not clear which column is to be paid', () => {
+    const two = ['', 'Tier 1, per 1M tokens in USD', 'Tier 2, per 1M tokens in USD'];
+    expect(full(`<h2>gpt-5</h2>${priced('$1', '$10', two)}`)).toBe(
+      'no known model was found (gpt-5: it is not clear which column holds the price)',
+    );
+    expect(full(`<h2>gpt-5</h2>${priced('$1', '$10', ['', 'Free Tier', 'Paid Tier'])}`)).toBe(
+      'no known model was found (gpt-5: it is not said per how many tokens)',
+    );
+  });
+});

@@ -1,6 +1,7 @@
 import { type CheerioAPI, load } from 'cheerio/slim';
 import type { Provider } from '../../contract/providers.ts';
 import { type Amount, amountsIn, shiftDecimal, type UnitShift, unitOf } from './price-amounts.ts';
+import { readModelTable } from './price-model-tables.ts';
 import {
   excerptOf,
   type SourceReading,
@@ -9,14 +10,13 @@ import {
   type StatedRates,
   withoutContradictions,
 } from './price-readings.ts';
-import { type Role, readGrid, roleOf, type TableGrid } from './price-tables.ts';
+import { FOOTNOTE_MARKS, type Role, readGrid, roleOf, type TableGrid } from './price-tables.ts';
 
 const MAX_TABLES = 100;
 /** Tables under such a heading price something else than a plain call. */
 const OTHER_OFFER = /\b(batch|flex|priority|fast mode|fine-?tun\w*|training|provisioned|long[- ]context)\b/i;
 /** Said beside a model's name without making it another model. */
 const HARMLESS_NOTE = /\s*\((?:new|beta|deprecated|legacy|retired|recommended)\)\s*$/i;
-const FOOTNOTE_MARKS = /[*†‡§¹²³⁴⁵⁶⁷⁸⁹⁰]+|\[\w{1,3}\]/g;
 const PAGE_UNIT =
   /(?:\bper\b|\/)\s*(?:1|one)?\s*(?:m|million|k|thousand|1,000|1,000,000)\s*tok|\/\s*[mk]tok/gi;
 
@@ -36,11 +36,13 @@ export function readPricePage(html: string, provider: Provider, wanted: Readonly
   const stated: StatedPrice[] = [];
   const skipped: string[] = [];
   let understood = 0;
-  for (const { grid, about } of tablesWithContext($)) {
-    const columns = columnsOf(grid, about);
-    if (!columns || OTHER_OFFER.test(about)) continue;
-    understood++;
-    readTable(page, grid, columns, about, stated, skipped);
+  for (const table of tablesWithContext($)) {
+    const columns = columnsOf(table.grid, table.about);
+    if (columns) {
+      if (OTHER_OFFER.test(table.about)) continue;
+      understood++;
+      readTable(page, table.grid, columns, table.about, stated, skipped);
+    } else if (readTableOfModel(page, table, stated, skipped)) understood++;
   }
   if (understood === 0) return { kind: 'failed', reason: 'no table has columns for model, input and output' };
   const { prices, skipped: contradicted } = withoutContradictions(stated);
@@ -81,25 +83,96 @@ function unitOfPage($: CheerioAPI): UnitShift | null {
   return units.size === 1 ? [...units][0]! : null;
 }
 
-/** Each table with what stands above it: its caption, the heading before it, the paragraph in between. */
-function tablesWithContext($: CheerioAPI): Array<{ grid: TableGrid; about: string }> {
-  const found: Array<{ grid: TableGrid; about: string }> = [];
-  let heading = '';
+interface Heading {
+  level: number;
+  text: string;
+  /** The names of models that stand right below it, alone. */
+  ids: string[];
+}
+
+interface TableInContext {
+  grid: TableGrid;
+  /** Its caption, the heading before it, the paragraph in between. */
+  about: string;
+  /** The headings it stands under, the outermost first. */
+  headings: Heading[];
+}
+
+function tablesWithContext($: CheerioAPI): TableInContext[] {
+  const found: TableInContext[] = [];
+  let headings: Heading[] = [];
   let paragraph = '';
   $('h1, h2, h3, h4, h5, h6, p, table').each((_, element) => {
     const node = $(element);
     if (node.is('table')) {
       const grid = readGrid($, node);
-      if (grid) found.push({ grid, about: `${node.find('caption').text()} ${heading} ${paragraph}` });
+      const about = `${node.find('caption').text()} ${headings.at(-1)?.text ?? ''} ${paragraph}`;
+      if (grid) found.push({ grid, about, headings });
       paragraph = '';
     } else if (node.is('p')) {
       if (node.closest('table').length === 0) paragraph = node.text();
     } else {
-      heading = node.text();
+      const level = Number(element.tagName.slice(1));
+      const ids = idsIn($, node.next().is('table') ? null : node.next());
+      headings = [...headings.filter((outer) => outer.level < level), { level, text: node.text(), ids }];
       paragraph = '';
     }
   });
   return found;
+}
+
+/** Names in code that are all an element says; in a sentence they may be of any model. */
+function idsIn($: CheerioAPI, element: ReturnType<CheerioAPI> | null): string[] {
+  if (!element) return [];
+  const codes = element.find('code').addBack('code');
+  const ids = codes.toArray().map((code) => $(code).text().trim());
+  const rest = ids.reduce((text, id) => text.replace(id, ' '), element.text());
+  return /^(?:\s|,|\band\b|\bor\b|\/)*$/.test(rest) ? ids : [];
+}
+
+/** A heading between a model's name and its table that leaves it the plain price. */
+const PLAIN_HEADING = /^\s*(?:standard|paid(?: tier)?|pricing|prices?|text)(?: pricing| prices?)?\s*$/i;
+
+/** Reads a table that stands under the name of a model; false when it does not. */
+function readTableOfModel(
+  page: Page,
+  { grid, about, headings }: TableInContext,
+  stated: StatedPrice[],
+  skipped: string[],
+): boolean {
+  const place = headings.findLastIndex((heading) => modelsOf(page, heading).length > 0);
+  if (place < 0) return false;
+  const models = modelsOf(page, headings[place]!);
+  if (headings.some(({ text }) => OTHER_OFFER.test(text))) return true;
+  const between = headings.slice(place + 1).find(({ text }) => !PLAIN_HEADING.test(text));
+  const why = OTHER_OFFER.test(about)
+    ? 'its table is of another offer'
+    : between
+      ? `its table stands under "${excerptOf(between.text)}"`
+      : null;
+  const price = why ?? readModelTable(grid, about, page.unit);
+  for (const modelId of models) {
+    if (typeof price === 'string') {
+      skipped.push(`${modelId}: ${price}`);
+      continue;
+    }
+    const rows = grid.rows.map((row) => row.join(' | ')).join(' — ');
+    stated.push({
+      provider: page.provider,
+      model_id: modelId,
+      model_family: null,
+      context_window: null,
+      ...price,
+      excerpt: excerptOf(`${headings[place]!.text}: ${grid.headings.join(' | ')} — ${rows}`),
+    });
+  }
+  return true;
+}
+
+/** The models we look for that a heading names: by the names below it if it has any, else by itself. */
+function modelsOf(page: Page, { text, ids }: Heading): string[] {
+  const named = (ids.length > 0 ? ids : [modelName(text)]).map((name) => page.names.get(letters(name)));
+  return named.flatMap((name) => (name ? [name] : []));
 }
 
 interface Columns {

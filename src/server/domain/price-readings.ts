@@ -2,11 +2,23 @@ import type { Provider } from '../../contract/providers.ts';
 import { RATE_FIELDS } from './price-json.ts';
 
 /** The buckets that price sources state; the rest of a price is the operator's own knowledge. */
-export const STATED_BUCKETS = ['input', 'output', 'cached_read', 'cache_write_5m', 'cache_write_1h'] as const;
+export const STATED_BUCKETS = [
+  'input',
+  'output',
+  'cached_read',
+  'cache_write_5m',
+  'cache_write_1h',
+  'audio_input',
+] as const;
 export type StatedBucket = (typeof STATED_BUCKETS)[number];
 
 /** Per million tokens; exact decimals that may be negative, because a source may say anything. */
 export type StatedRates = Partial<Record<StatedBucket, string>>;
+
+export interface StatedLongContext {
+  threshold_tokens: number;
+  rates: StatedRates;
+}
 
 /** What a source says about one model that we know or look for. */
 export interface StatedPrice {
@@ -15,6 +27,8 @@ export interface StatedPrice {
   model_family: string | null;
   context_window: number | null;
   rates: StatedRates;
+  /** The rates of requests with more input than this, where the source has such. */
+  long_context?: StatedLongContext;
   currency: string;
   /** The source's own words. */
   excerpt: string;
@@ -35,14 +49,36 @@ export function excerptOf(text: string): string {
   return line.length > MAX_EXCERPT_CHARACTERS ? `${line.slice(0, MAX_EXCERPT_CHARACTERS - 1)}…` : line;
 }
 
-/** By the field names of a price. */
-export function ratesByField(rates: StatedRates): Record<string, string> {
-  return Object.fromEntries(
-    STATED_BUCKETS.flatMap((bucket) => {
-      const rate = rates[bucket];
-      return rate === undefined ? [] : [[RATE_FIELDS[bucket], rate]];
-    }),
-  );
+const LONG_CONTEXT = 'long_context.';
+const THRESHOLD = `${LONG_CONTEXT}threshold_tokens`;
+
+/** By the field names of a price, those of long prompts with their path. */
+export function ratesByField({ rates, long_context: long }: Pick<StatedPrice, 'rates' | 'long_context'>) {
+  const fields: Record<string, string> = {};
+  for (const bucket of STATED_BUCKETS) {
+    const rate = rates[bucket];
+    if (rate !== undefined) fields[RATE_FIELDS[bucket]] = rate;
+    const longRate = long?.rates[bucket];
+    if (longRate !== undefined) fields[LONG_CONTEXT + RATE_FIELDS[bucket]] = longRate;
+  }
+  if (long) fields[THRESHOLD] = String(long.threshold_tokens);
+  return fields;
+}
+
+/** The same as parts of a price; what a source does not state of long prompts stays as it is. */
+export function priceChangesOf(
+  fields: Readonly<Record<string, string>>,
+  old: Record<string, unknown> | null,
+): Record<string, unknown> {
+  const changes: Record<string, unknown> = {};
+  const long: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (name === THRESHOLD) long.threshold_tokens = Number(value);
+    else if (name.startsWith(LONG_CONTEXT)) long[name.slice(LONG_CONTEXT.length)] = value;
+    else changes[name] = value;
+  }
+  if (Object.keys(long).length === 0) return changes;
+  return { ...changes, long_context: { ...(old?.long_context as object | undefined), ...long } };
 }
 
 /** A model that a source prices twice and differently is not priced by it at all. */
@@ -63,5 +99,5 @@ export function withoutContradictions(stated: readonly StatedPrice[]): {
 }
 
 function saysTheSame(a: StatedPrice, b: StatedPrice): boolean {
-  return a.currency === b.currency && STATED_BUCKETS.every((bucket) => a.rates[bucket] === b.rates[bucket]);
+  return a.currency === b.currency && JSON.stringify(ratesByField(a)) === JSON.stringify(ratesByField(b));
 }

@@ -83,6 +83,9 @@ function headingOf(rows: readonly Cell[][], column: number): string {
   return [...new Set(texts)].join(' ');
 }
 
+/** Marks that lead to a note below; they are no part of what they stand beside. */
+export const FOOTNOTE_MARKS = /[*†‡§¹²³⁴⁵⁶⁷⁸⁹⁰]+|\[\w{1,3}\]/g;
+
 /** What a column, or the label of a row, is about. */
 export type Role =
   | { kind: 'model' }
@@ -99,9 +102,13 @@ const SPECIAL =
   /\b(batch|flex|priority|fast|fine-?tun\w*|training|storage|audio|image|video|search|provisioned|discount|savings?|free)\b/i;
 const LONG_CONTEXT = /[>≥]\s*\d|\b(over|above|more than|exceeding)\s+\d|\blong[- ]context\b/i;
 
+export function isSpecialOffer(heading: string): boolean {
+  return SPECIAL.test(heading) || LONG_CONTEXT.test(heading);
+}
+
 export function roleOf(heading: string): Role {
   const text = heading.toLowerCase();
-  if (SPECIAL.test(text) || LONG_CONTEXT.test(text)) return { kind: 'other' };
+  if (isSpecialOffer(text)) return { kind: 'other' };
   const input = /\b(input|prompt)\b/.exec(text);
   const output = /\b(output|completion)\b/.exec(text);
   if (input && output) {

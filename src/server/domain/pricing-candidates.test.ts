@@ -17,6 +17,8 @@ const stated = (rates: StatedRates, currency = 'USD'): StatedPrice => ({
   excerpt: '',
 });
 
+const longOf = (rates: StatedRates) => ({ threshold_tokens: 200_000, rates });
+
 describe('a stated price', () => {
   it.each<[string, StatedRates, string[] | null]>([
     ['as ours is no candidate', { input: '1.0', output: '10', cached_read: '0.1' }, null],
@@ -30,6 +32,28 @@ describe('a stated price', () => {
     ['below zero is flagged', { input: '-1', output: '10' }, ['negative']],
   ])('%s', (_what, rates, flags) => {
     expect(flagsOf(stated(rates), CURRENT)).toEqual(flags);
+  });
+
+  it.each<[string, StatedPrice['long_context'], object | undefined, string[] | null]>([
+    ['as ours', { threshold_tokens: 200_000, rates: { input: '2' } }, { input: '2' }, null],
+    [
+      'that ours has no rate for is compared with the plain one',
+      longOf({ cached_read: '0.1' }),
+      { input: '2' },
+      null,
+    ],
+    ['dearer than ours', longOf({ input: '3' }), { input: '2' }, []],
+    ['much dearer than ours', longOf({ input: '30' }), { input: '2' }, ['jump_over_10x']],
+    ['from another size on', { threshold_tokens: 128_000, rates: { input: '2' } }, { input: '2' }, []],
+    ['that ours does not have', longOf({ input: '2' }), undefined, []],
+  ])('of long prompts %s', (_what, long_context, ours, flags) => {
+    const current = {
+      ...CURRENT,
+      ...(ours && { long_context: { threshold_tokens: 200_000, pricing_input_per_mtok: '2' } }),
+    };
+    expect(
+      flagsOf({ ...stated({ input: '1', output: '10' }), long_context: long_context! }, current),
+    ).toEqual(flags);
   });
 
   it('in another currency is always shown and never usable', () => {

@@ -1,6 +1,6 @@
 import type { CANDIDATE_FLAGS } from '../../contract/pricing-candidates.ts';
 import { RATE_FIELDS } from './price-json.ts';
-import { STATED_BUCKETS, type StatedBucket, type StatedPrice } from './price-readings.ts';
+import { STATED_BUCKETS, type StatedBucket, type StatedPrice, type StatedRates } from './price-readings.ts';
 
 export type CandidateFlag = (typeof CANDIDATE_FLAGS)[number];
 
@@ -15,6 +15,7 @@ const FALLBACK: Record<StatedBucket, StatedBucket | null> = {
   cached_read: 'input',
   cache_write_5m: 'input',
   cache_write_1h: 'cache_write_5m',
+  audio_input: 'input',
 };
 
 /**
@@ -27,9 +28,31 @@ export function flagsOf(
 ): CandidateFlag[] | null {
   const flags = new Set<CandidateFlag>();
   if (current === null) flags.add('new_model');
-  let differs = current === null;
+  const differsBase = compareRates(stated.rates, current, flags);
+  const differsLong = compareLongContext(stated, current, flags);
+  const differs = current === null || differsBase || differsLong;
+  if (stated.currency !== 'USD') flags.add('currency_not_usd');
+  else if (!differs) return null;
+  if (differs && stated.long_context === undefined && current?.long_context !== undefined)
+    flags.add('long_context_unchanged');
+  return [...flags];
+}
+
+type Fields = Record<string, unknown>;
+
+function compareLongContext(stated: StatedPrice, current: Fields | null, flags: Set<CandidateFlag>): boolean {
+  const next = stated.long_context;
+  if (!next) return false;
+  // What has no rate of its own for long prompts is charged as for any other.
+  const old = current && { ...current, ...(current.long_context as Fields | undefined) };
+  const differs = compareRates(next.rates, old, flags);
+  return differs || old?.threshold_tokens !== next.threshold_tokens;
+}
+
+function compareRates(rates: StatedRates, current: Fields | null, flags: Set<CandidateFlag>): boolean {
+  let differs = false;
   for (const bucket of STATED_BUCKETS) {
-    const text = stated.rates[bucket];
+    const text = rates[bucket];
     if (text === undefined) continue;
     const next = signedUnits(text);
     const old = current && rateInForce(current, bucket);
@@ -39,10 +62,7 @@ export function flagsOf(
     if (next < 0n) flags.add('negative');
     if (old !== null && next > 0n && isJump(old, next)) flags.add('jump_over_10x');
   }
-  if (stated.currency !== 'USD') flags.add('currency_not_usd');
-  else if (!differs) return null;
-  if (differs && current?.long_context !== undefined) flags.add('long_context_unchanged');
-  return [...flags];
+  return differs;
 }
 
 function isJump(old: bigint, next: bigint): boolean {

@@ -26,7 +26,7 @@ const HOUR_MS = 3_600_000;
 const CLOSES_AFTER_MS = 30 * 60_000;
 
 /** Brings today's buckets up to date, and closes the days that are over. */
-export function buildCostIndex(parts: JobParts): Task {
+export function buildCostIndex(parts: Pick<JobParts, 'database' | 'nowMs'>): Task {
   return async () => {
     const nowMs = parts.nowMs();
     const today = dayOf(nowMs);
@@ -48,7 +48,7 @@ export function buildCostIndex(parts: JobParts): Task {
   };
 }
 
-async function sumDay(parts: JobParts, day: string, recentFrom: Date): Promise<void> {
+async function sumDay(parts: Pick<JobParts, 'database'>, day: string, recentFrom: Date): Promise<void> {
   const hours = await parts.database.asSystem((db) => listDueHours(db, day, recentFrom));
   for (const hour of hours) await locked(parts, (db) => sumIndexHour(db, day, hour, recentFrom));
 }
@@ -81,7 +81,7 @@ async function publish(db: Db, day: string, model: IndexModel, groups: readonly 
   if (figures) await publishBucket(db, day, { ...model, ...figures });
 }
 
-function locked<T>(parts: JobParts, work: (db: Db) => Promise<T>): Promise<T> {
+function locked<T>(parts: Pick<JobParts, 'database'>, work: (db: Db) => Promise<T>): Promise<T> {
   return parts.database.asSystem(async (db) => {
     await lockCostIndex(db);
     return work(db);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parsePrice } from '../domain/price-json.ts';
 import { type CataloguedModel, findSavings, PERIOD_DAYS } from '../domain/savings.ts';
 import { listPricedModels } from '../store/models.ts';
@@ -15,11 +16,13 @@ import type { JobParts, Task } from './task.ts';
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** One statement reads about so many requests and no more than a day, so that it neither lasts nor is one of many. */
-const REQUESTS_AT_ONCE = 100_000;
+const REQUESTS_AT_ONCE = 25_000;
 const HOURS_AT_ONCE = 24;
+/** After each it rests for this share of the time it took: the busier the machine, the more it leaves to others. */
+const REST_SHARE = 1 / 3;
 
 /**
- * Looks for savings in the last 30 days of every tenant. The request log is read an hour at a time and each hour
+ * Looks for savings in the last 30 days of every tenant. The request log is read some hours at a time and each hour
  * once; the rest is sums of sums. Each hour and each tenant is a transaction of its own, so a run that is cut off
  * loses nothing and locks nobody.
  */
@@ -28,7 +31,11 @@ export function computeSavings(parts: JobParts): Task {
     const to = new Date(parts.nowMs());
     const from = new Date(Math.floor((to.getTime() - PERIOD_DAYS * DAY_MS) / HOUR_MS) * HOUR_MS);
     const hours = await parts.database.asSystem((db) => listUnsummedHours(db, { from, to }));
-    for (const span of spansOf(hours)) await parts.database.asSystem((db) => sumHours(db, span, to));
+    for (const span of spansOf(hours)) {
+      const startedMs = performance.now();
+      await parts.database.asSystem((db) => sumHours(db, span, to));
+      await sleep((performance.now() - startedMs) * REST_SHARE);
+    }
     const catalogue = await readCatalogue(parts, to);
     const tenantIds = await parts.database.asSystem((db) => listTenantsWithTraits(db, from));
     for (const tenantId of tenantIds) {

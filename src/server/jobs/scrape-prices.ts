@@ -103,7 +103,7 @@ function candidatesOf(stated: readonly StatedPrice[], wanted: Priced): Candidate
     const flags = flagsOf(price, current);
     if (flags === null) return [];
     const { provider, model_id, model_family, context_window, currency, excerpt } = price;
-    const new_rates = ratesByField(price.rates);
+    const new_rates = ratesByField(price);
     return [
       {
         provider,

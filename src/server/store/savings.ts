@@ -1,4 +1,4 @@
-import sql, { type Sql } from 'sql-template-tag';
+import sql, { join, type Sql } from 'sql-template-tag';
 import { v7 as uuidv7 } from 'uuid';
 import type { Provider } from '../../contract/providers.ts';
 import {
@@ -146,6 +146,10 @@ export async function sumHours(db: Db, span: HourSpan, summedAt: Date): Promise<
   await db.query(sql`delete from savings_traits where hour >= ${span.from} and hour < ${span.to}`);
   // The rows of a span are sorted three times over; this keeps that in memory.
   await db.query(sql`set local work_mem = '64MB'`);
+  // What a crash takes away is summed again; the disk has better to do than to wait for this.
+  await db.query(sql`set local synchronous_commit = off`);
+  // The planner takes the lanes for many and would sort the requests once more to meet them.
+  await db.query(sql`set local enable_mergejoin = off`);
   await db.query(sql`
     with active as (
       select distinct tenant_id from usage_months
@@ -153,29 +157,68 @@ export async function sumHours(db: Db, span: HourSpan, summedAt: Date): Promise<
                        and date_trunc('month', ${span.to}::timestamptz at time zone 'UTC' + interval '1 hour')
     ),
     request as materialized (${requestsAround(span)}),
+    lane as materialized (${LANES}),
     spaced as (${SPACED}),
-    judged as materialized (${judgedWithin(span)})
+    judged as materialized (${judgedWithin(span)}),
+    summed as (${join(TRAITS.map(sumTrait), ' union all ')})
     insert into savings_traits (
       tenant_id, hour, provider, model_id, service_name, trait, requests, cost_microdollars, tokens_fresh,
       tokens_cached, tokens_written_5m, tokens_written_1h, tokens_output, repeats, repeats_cost_microdollars,
       repeats_tokens, firsts_tokens)
-    select tenant_id, hour, provider, model_id, service_name, trait, count(*), sum(cost_microdollars),
-           sum(fresh), sum(cached), sum(written_5m), sum(written_1h), sum(tokens_output),
-           count(*) filter (where repeat), coalesce(sum(cost_microdollars) filter (where repeat), 0),
-           sum(read_tokens), sum(write_tokens)
-      from judged
-     cross join lateral (values
-       ('plain', plain, false, 0, 0),
-       ('short', plain and fresh + cached + written_5m + written_1h <= ${SHORT_INPUT_TOKENS}
-                 and tokens_output <= ${SHORT_OUTPUT_TOKENS}, false, 0, 0),
-       ('small', plain and not stream
-                 and fresh + cached + written_5m + written_1h + tokens_output <= ${SMALL_TOKENS}, false, 0, 0),
-       ('cacheable', plain and uncached and greatest(readable, readable_later) > 0, readable > 0, readable,
-                     greatest(readable_later - readable, 0)),
-       ('duplicate', repeats_prompt or is_repeated, repeats_prompt, 0, 0)
-     ) as kind (trait, holds, repeat, read_tokens, write_tokens)
-     where holds
-     group by tenant_id, hour, provider, model_id, service_name, trait`);
+    select tenant_id, hour, provider, model_id, service_name, trait, requests, cost_microdollars, tokens_fresh,
+           tokens_cached, tokens_written_5m, tokens_written_1h, tokens_output, repeats, repeats_cost_microdollars,
+           repeats_tokens, firsts_tokens
+      from summed
+      join lane using (lane)
+      join models on models.id = lane.model`);
+}
+
+interface Trait {
+  trait: string;
+  /** Which requests have it. */
+  holds: Sql;
+  /** Which of them repeat an earlier one. */
+  repeats: Sql;
+  /** How many tokens a repetition could have read from a cache, and the first one would have had to write. */
+  readable: Sql;
+  writable: Sql;
+}
+
+const NEVER = { repeats: sql`false`, readable: sql`0`, writable: sql`0` };
+const ALL_INPUT = sql`fresh + cached + written_5m + written_1h`;
+
+const TRAITS: readonly Trait[] = [
+  { trait: 'plain', holds: sql`plain`, ...NEVER },
+  {
+    trait: 'short',
+    holds: sql`plain and ${ALL_INPUT} <= ${SHORT_INPUT_TOKENS} and tokens_output <= ${SHORT_OUTPUT_TOKENS}`,
+    ...NEVER,
+  },
+  {
+    trait: 'small',
+    holds: sql`plain and not stream and ${ALL_INPUT} + tokens_output <= ${SMALL_TOKENS}`,
+    ...NEVER,
+  },
+  {
+    trait: 'cacheable',
+    holds: sql`plain and cached + written_5m + written_1h = 0 and greatest(readable, readable_later) > 0`,
+    repeats: sql`readable > 0`,
+    readable: sql`readable`,
+    writable: sql`greatest(readable_later - readable, 0)`,
+  },
+  { trait: 'duplicate', holds: sql`repeats_prompt or is_repeated`, ...NEVER, repeats: sql`repeats_prompt` },
+];
+
+/** One plain sum for each trait: unfolding every request into its traits takes the server several times as long. */
+function sumTrait({ trait, holds, repeats, readable, writable }: Trait): Sql {
+  return sql`
+      select lane, hour, ${trait} as trait, count(*) as requests, sum(cost_microdollars) as cost_microdollars,
+             sum(fresh) as tokens_fresh, sum(cached) as tokens_cached, sum(written_5m) as tokens_written_5m,
+             sum(written_1h) as tokens_written_1h, sum(tokens_output) as tokens_output,
+             count(*) filter (where ${repeats}) as repeats,
+             coalesce(sum(cost_microdollars) filter (where ${repeats}), 0) as repeats_cost_microdollars,
+             sum(${readable}) as repeats_tokens, sum(${writable}) as firsts_tokens
+        from judged where ${holds} group by lane, hour`;
 }
 
 /**
@@ -184,7 +227,7 @@ export async function sumHours(db: Db, span: HourSpan, summedAt: Date): Promise<
  */
 function requestsAround(span: HourSpan): Sql {
   return sql`
-      select logged.*, models.id as model, models.provider, models.model_id
+      select logged.*, prices.model
         from active
        cross join lateral (
          select tenant_id, id, created_at, coalesce(service_name, '') as service_name, cost_microdollars, stream,
@@ -202,51 +245,54 @@ function requestsAround(span: HourSpan): Sql {
             and id >= first_id_at(${span.from}::timestamptz - make_interval(mins => ${DUPLICATE_WINDOW_MINUTES}))
             and id < first_id_at(${span.to}::timestamptz + make_interval(mins => ${DUPLICATE_WINDOW_MINUTES}))
             and cost_status = 'priced' and status_code between 200 and 299) logged
-        join prices on prices.id = logged.price_id
-        join models on models.id = prices.model`;
+        join prices on prices.id = logged.price_id`;
 }
 
+/** A number for each tenant, model and service that occur together: sorting by it is far cheaper than by them. */
+const LANES = sql`
+      select tenant_id, model, service_name, (row_number() over ())::integer as lane
+        from (select distinct tenant_id, model, service_name from request) together`;
+
 /**
- * How long before and after each request the same prompt, or the same beginning, was sent. The fingerprint stands
- * first in the order, because its first bytes already tell two rows apart.
+ * When the same prompt, or the same beginning, was sent before and after each request. The fingerprint stands first
+ * in the order, because its first bytes already tell two rows apart.
  */
 const SPACED = sql`
-      select request.*,
-             created_at - lag(created_at) over same_prompt as after_prompt,
-             lead(created_at) over same_prompt - created_at as before_prompt,
-             created_at - lag(created_at) over same_prefix as after_prefix,
-             lead(created_at) over same_prefix - created_at as before_prefix,
-             created_at - lag(created_at) over same_long_prefix as after_long_prefix,
-             lead(created_at) over same_long_prefix - created_at as before_long_prefix
+      select lane, created_at, cost_microdollars, stream, fresh, cached, written_5m, written_1h, tokens_output,
+             plain,
+             prompt_fingerprint is not null as has_prompt,
+             prefix_fingerprint is not null and fresh >= ${PREFIX_TOKENS}::bigint as has_prefix,
+             long_prefix_fingerprint is not null and fresh >= ${LONG_PREFIX_TOKENS}::bigint as has_long_prefix,
+             lag(created_at) over same_prompt as prompt_before,
+             lead(created_at) over same_prompt as prompt_after,
+             lag(created_at) over same_prefix as prefix_before,
+             lead(created_at) over same_prefix as prefix_after,
+             lag(created_at) over same_long_prefix as long_prefix_before,
+             lead(created_at) over same_long_prefix as long_prefix_after
         from request
-      window same_prompt as (
-               partition by prompt_fingerprint, tenant_id, model, service_name order by id),
-             same_prefix as (
-               partition by prefix_fingerprint, tenant_id, model, service_name order by id),
-             same_long_prefix as (
-               partition by long_prefix_fingerprint, tenant_id, model, service_name order by id)`;
+        join lane using (tenant_id, model, service_name)
+      window same_prompt as (partition by prompt_fingerprint, lane order by id),
+             same_prefix as (partition by prefix_fingerprint, lane order by id),
+             same_long_prefix as (partition by long_prefix_fingerprint, lane order by id)`;
 
 /** What each request of the span could have read from a cache, or should have written for a later one. */
 function judgedWithin(span: HourSpan): Sql {
+  const duplicate = sql`make_interval(mins => ${DUPLICATE_WINDOW_MINUTES})`;
+  const cached = sql`make_interval(mins => ${CACHE_LIFETIME_MINUTES})`;
   return sql`
-      select *,
-             date_trunc('hour', created_at, 'UTC') as hour,
-             prompt_fingerprint is not null and coalesce(after_prompt <= duplicate_window, false) as repeats_prompt,
-             prompt_fingerprint is not null and coalesce(before_prompt <= duplicate_window, false) as is_repeated,
-             cached + written_5m + written_1h = 0 as uncached,
-             case when long_prefix_fingerprint is not null and fresh >= ${LONG_PREFIX_TOKENS}::bigint
-                       and after_long_prefix <= cache_lifetime then ${LONG_PREFIX_TOKENS}::bigint
-                  when prefix_fingerprint is not null and fresh >= ${PREFIX_TOKENS}::bigint
-                       and after_prefix <= cache_lifetime then ${PREFIX_TOKENS}::bigint
+      select lane, cost_microdollars, stream, fresh, cached, written_5m, written_1h, tokens_output, plain,
+             date_bin('1 hour', created_at, ${span.from}) as hour,
+             has_prompt and coalesce(prompt_before >= created_at - ${duplicate}, false) as repeats_prompt,
+             has_prompt and coalesce(prompt_after <= created_at + ${duplicate}, false) as is_repeated,
+             case when has_long_prefix and long_prefix_before >= created_at - ${cached}
+                  then ${LONG_PREFIX_TOKENS}::bigint
+                  when has_prefix and prefix_before >= created_at - ${cached} then ${PREFIX_TOKENS}::bigint
                   else 0 end as readable,
-             case when long_prefix_fingerprint is not null and fresh >= ${LONG_PREFIX_TOKENS}::bigint
-                       and before_long_prefix <= cache_lifetime then ${LONG_PREFIX_TOKENS}::bigint
-                  when prefix_fingerprint is not null and fresh >= ${PREFIX_TOKENS}::bigint
-                       and before_prefix <= cache_lifetime then ${PREFIX_TOKENS}::bigint
+             case when has_long_prefix and long_prefix_after <= created_at + ${cached}
+                  then ${LONG_PREFIX_TOKENS}::bigint
+                  when has_prefix and prefix_after <= created_at + ${cached} then ${PREFIX_TOKENS}::bigint
                   else 0 end as readable_later
         from spaced
-       cross join (select make_interval(mins => ${CACHE_LIFETIME_MINUTES}) as cache_lifetime,
-                          make_interval(mins => ${DUPLICATE_WINDOW_MINUTES}) as duplicate_window) spans
        where created_at >= ${span.from} and created_at < ${span.to}`;
 }
 
