@@ -148,7 +148,7 @@ export const operatorOperations = {
           requests_in_flight: nullable(Type.Integer()),
           journal: nullable(
             Type.Object({
-              records_pending: nullable(Type.Integer({ description: 'written but not yet in the database' })),
+              records_pending: Type.Integer({ description: 'written but not yet in the database' }),
               bytes: Type.Integer(),
               max_bytes: Type.Integer(),
             }),

@@ -176,7 +176,11 @@ function describeNode(config: Config, { database }: Foundation, proxy: OpenProxy
     pools: { api: database.stats(), ...(proxy && { ingest: proxy.database.stats() }) },
     requestsInFlight: status?.requestsInFlight ?? null,
     journal: status
-      ? { recordsPending: null, bytes: status.journal.bytes, maxBytes: config.journalMaxBytes }
+      ? {
+          recordsPending: status.journal.recordsPending,
+          bytes: status.journal.bytes,
+          maxBytes: config.journalMaxBytes,
+        }
       : null,
     ingest: status?.ingest ?? null,
   };

@@ -239,6 +239,7 @@ describe('the platform', () => {
         idle: expect.any(Number),
         waiting: 0,
       });
+      expect(json.node.journal).toMatchObject({ records_pending: 0, max_bytes: expect.any(Number) });
       const job = json.jobs.find((row: { name: string }) => row.name === 'prune_control_changes');
       expect(job).toMatchObject({ schedule: '*/10 * * * *', last_error: null, running: false });
       expect(job.last_finished_at).not.toBeNull();

@@ -89,12 +89,14 @@ test('a fault that is not the records’ own sets nothing aside', async () => {
   const refused = startCarrying(gateway, { directory, databaseUrl: wrong.href });
   await refused.journal.end(...makeRecord(tenant.tenantId));
   await eventually(async () => expect(refused.ingest.lastError).toContain('no_such_database'));
+  expect(refused.ingest.recordsPending).toBe(1);
   await refused.stop();
   expect(existsSync(join(directory, 'quarantine.jsonl'))).toBe(false);
   const carrying = startCarrying(gateway, { directory });
-  await carrying.ingest.caughtUp;
+  await carrying.journal.end(...makeRecord(tenant.tenantId));
+  await eventually(async () => expect(carrying.ingest.recordsPending).toBe(0));
   await carrying.stop();
-  expect((await writtenOf(gateway, tenant.tenantId)).requests).toHaveLength(1);
+  expect((await writtenOf(gateway, tenant.tenantId)).requests).toHaveLength(2);
 });
 
 test('a connection cut between COMMIT and its answer leaves every row there once', async () => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { encodeFrames, SEAL } from '../../src/server/proxy/journal/frame.ts';
 import { Journal, JournalUnavailable } from '../../src/server/proxy/journal/journal.ts';
-import { findInterrupted } from '../../src/server/proxy/journal/replay.ts';
+import { readLeftBehind } from '../../src/server/proxy/journal/replay.ts';
 import {
   type Disk,
   isSealed,
@@ -76,7 +76,9 @@ describe('in order', () => {
     await journal.begin(admitted('b'));
     await journal.end(...ended('a'));
     await journal.close();
-    expect((await findInterrupted(directory, SILENT)).map(({ id }) => id)).toEqual(['b']);
+    const { interrupted, records } = await readLeftBehind(directory, SILENT);
+    expect(interrupted.map(({ id }) => id)).toEqual(['b']);
+    expect(records).toBe(1);
   });
 
   test('a journal closed with nothing open is sealed, one with a request open is not', async () => {
@@ -98,7 +100,7 @@ describe('in order', () => {
     journal.release(journal.currentSegment);
     expect(listSegments(directory)).toEqual([journal.currentSegment]);
     await journal.close();
-    expect((await findInterrupted(directory, SILENT)).map(({ id }) => id)).toEqual(['long']);
+    expect((await readLeftBehind(directory, SILENT)).interrupted.map(({ id }) => id)).toEqual(['long']);
   });
 
   test('a request that has ended is not carried into the next segment', async () => {
@@ -109,7 +111,7 @@ describe('in order', () => {
     }
     journal.release(journal.currentSegment);
     await journal.close();
-    expect(await findInterrupted(directory, SILENT)).toEqual([]);
+    expect((await readLeftBehind(directory, SILENT)).interrupted).toEqual([]);
   });
 });
 
@@ -149,7 +151,7 @@ describe.each(['write', 'sync', 'open'] as const)('when the n-th %s fails', (fai
       const found = new Set(await endedIds(directory));
       expect([...promised, 'after'].filter((id) => !found.has(id))).toEqual([]);
       // What was refused is no request that a kill cut short: either its record is here or it never began.
-      expect(await findInterrupted(directory, SILENT)).toEqual([]);
+      expect((await readLeftBehind(directory, SILENT)).interrupted).toEqual([]);
       expectNoUseAfterFailure(events);
       for (const number of listSegments(directory)) fs.unlinkSync(segmentPath(directory, number));
     }
@@ -188,7 +190,7 @@ describe('when the power is cut', () => {
       const kept = [...promised];
       const found = new Set(await endedIds(directory));
       expect({ seed, lost: kept.filter((id) => !found.has(id)) }).toEqual({ seed, lost: [] });
-      await findInterrupted(directory, SILENT);
+      await readLeftBehind(directory, SILENT);
       const next = open();
       await next.end(...ended('after'));
       await next.close();

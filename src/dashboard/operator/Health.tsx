@@ -44,10 +44,7 @@ export function OperatorHealth() {
 
 function journalWords(journal: NonNullable<NonNullable<Health['node']>['journal']>): string {
   const size = `${formatCount(journal.bytes)} of ${formatCount(journal.max_bytes)} bytes`;
-  // Not counted while the ingest keeps up.
-  return journal.records_pending === null
-    ? size
-    : `${size}, ${formatCount(journal.records_pending)} records to ingest`;
+  return `${size}, ${formatCount(journal.records_pending)} records to ingest`;
 }
 
 function stateRows(data: Health): Array<readonly [string, React.ReactNode]> {

@@ -14,7 +14,7 @@ export interface NodeStatus {
   pools: Record<string, { total: number; idle: number; waiting: number }>;
   /** Null on a node without a proxy, here and below. */
   requestsInFlight: number | null;
-  journal: { recordsPending: number | null; bytes: number; maxBytes: number } | null;
+  journal: { recordsPending: number; bytes: number; maxBytes: number } | null;
   /** The lag is the age of the oldest record that is not in the database yet; null when there is none. */
   ingest: { lagMs: number | null; lastError: string | null } | null;
   /** Every node this one knows of, itself included. */

@@ -10,7 +10,7 @@ import { ControlListener } from './control-listener.ts';
 import type { ProxyParts } from './handle.ts';
 import { Ingest } from './ingest.ts';
 import { Journal } from './journal/journal.ts';
-import { findInterrupted } from './journal/replay.ts';
+import { readLeftBehind } from './journal/replay.ts';
 import { claimJournal } from './journal/slots.ts';
 import { LeaseKeeper } from './lease-keeper.ts';
 import { meterInterrupted } from './meter.ts';
@@ -46,7 +46,7 @@ export interface DataPlaneOptions {
 
 export interface DataPlaneStatus {
   requestsInFlight: number;
-  journal: { bytes: number; writable: boolean };
+  journal: { bytes: number; recordsPending: number; writable: boolean };
   ingest: { lagMs: number | null; lastError: string | null };
 }
 
@@ -86,7 +86,11 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
     server,
     status: () => ({
       requestsInFlight: inFlight(),
-      journal: { bytes: journal.bytes, writable: journal.writable },
+      journal: {
+        bytes: journal.bytes,
+        recordsPending: ingest.recordsPending,
+        writable: journal.writable,
+      },
       ingest: { lagMs: ingest.lagMs(performance.now()), lastError: ingest.lastError },
     }),
     async start() {
@@ -121,7 +125,7 @@ export async function openDataPlane(options: DataPlaneOptions): Promise<DataPlan
 async function openNode(options: DataPlaneOptions) {
   const { config, database, log, nowMs, snapshots } = options;
   const directory = await claimJournal(join(config.dataDir, 'journal'), options.journalSlot, config.workers);
-  const interrupted = await findInterrupted(directory, log);
+  const { interrupted, records: recordsLeftBehind } = await readLeftBehind(directory, log);
   const journal = new Journal({ directory, maxBytes: config.journalMaxBytes, log });
   const { nodeId, earlierNodeIds } = await takeNodeId(directory);
   const leases = new LeaseKeeper({ database: options.leaseDatabase, nodeId, nowMs, log });
@@ -137,6 +141,7 @@ async function openNode(options: DataPlaneOptions) {
   const ingest = new Ingest({
     database,
     journal,
+    recordsLeftBehind,
     ledgerSecret,
     nowMs,
     log,

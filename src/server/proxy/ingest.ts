@@ -52,6 +52,8 @@ interface Cursor {
 export interface IngestParts {
   database: Database;
   journal: Journal;
+  /** How many records were in the journal before this run wrote its first. */
+  recordsLeftBehind?: number;
   ledgerSecret: string;
   models: ModelWatch;
   nowMs: () => number;
@@ -76,6 +78,7 @@ export class Ingest {
   #running: Promise<void> | null = null;
   #lastError: string | null = null;
   #behindSinceMs: number | null = null;
+  #recordsPending: number;
   #markCaughtUp: () => void = () => {};
   /** Everything that was in the journal when it was opened is in the database. */
   readonly caughtUp = new Promise<void>((resolve) => {
@@ -89,11 +92,20 @@ export class Ingest {
       segment: listSegments(parts.journal.directory)[0] ?? parts.journal.currentSegment,
       offset: 0,
     };
-    parts.journal.onWritten(() => this.#nudge());
+    this.#recordsPending = parts.recordsLeftBehind ?? 0;
+    parts.journal.onWritten((records) => {
+      this.#recordsPending += records;
+      this.#nudge();
+    });
   }
 
   get lastError(): string | null {
     return this.#lastError;
+  }
+
+  /** Written and not yet known to be in the database. */
+  get recordsPending(): number {
+    return this.#recordsPending;
   }
 
   /** How long the oldest record has waited for the database; null when none waits. */
@@ -141,6 +153,8 @@ export class Ingest {
     if (records.length > 0 && !(await this.#writeUntilDone(records))) return false;
     // Only now: what was read and not written is read again.
     this.#moveTo(cursor);
+    // A write that failed half way left records behind that nobody counted.
+    this.#recordsPending = Math.max(0, this.#recordsPending - records.length);
     if (records.length === 0) {
       this.#behindSinceMs = null;
       this.#markCaughtUp();

@@ -49,7 +49,7 @@ export class Journal {
   #failuresInARow = 0;
   #closed = false;
   #reopenTimer: NodeJS.Timeout | null = null;
-  #onWritten: () => void = () => {};
+  #onWritten: (records: number) => void = () => {};
 
   constructor(options: { directory: string; maxBytes: number; log: Logger; disk?: Disk }) {
     this.directory = options.directory;
@@ -80,8 +80,8 @@ export class Journal {
     return this.#number;
   }
 
-  /** Called after entries were written, to wake whoever carries them on. */
-  onWritten(listener: () => void): void {
+  /** Called after entries were written, with how many of them are records, to wake whoever carries them on. */
+  onWritten(listener: (records: number) => void): void {
     this.#onWritten = listener;
   }
 
@@ -162,11 +162,13 @@ export class Journal {
       this.#written.push(...batch);
       return this.#abandonSegment(error as Error);
     }
+    let records = 0;
     for (const waiting of batch) {
+      if (waiting.kind === 'end') records += 1;
       if (waiting.kind === 'begin') waiting.done();
       else this.#written.push(waiting);
     }
-    this.#onWritten();
+    this.#onWritten(records);
     this.#sync();
   }
 

@@ -5,12 +5,17 @@ import { isSealed, listSegments, readEntries, segmentPath } from './segments.ts'
 
 const ENTRIES_PER_READ = 1_000;
 
-/**
- * Reads what an earlier run left behind and returns the requests that were let through and never ended: the
- * process was killed with them in flight. Run before the journal is opened for writing.
- */
-export async function findInterrupted(directory: string, log: Logger): Promise<AdmittedRequest[]> {
-  if (!existsSync(directory)) return [];
+export interface LeftBehind {
+  /** Let through and never ended: the process was killed with them in flight. */
+  interrupted: AdmittedRequest[];
+  /** How many records are there to be carried on. */
+  records: number;
+}
+
+/** Reads what an earlier run left behind. Run before the journal is opened for writing. */
+export async function readLeftBehind(directory: string, log: Logger): Promise<LeftBehind> {
+  if (!existsSync(directory)) return { interrupted: [], records: 0 };
+  let records = 0;
   const open = new Map<string, string>();
   for (const number of listSegments(directory)) {
     const path = segmentPath(directory, number);
@@ -22,6 +27,7 @@ export async function findInterrupted(directory: string, log: Logger): Promise<A
         const { id } = JSON.parse(entry.json) as AdmittedRequest;
         if (entry.kind === 'begin') open.set(id, entry.json);
         else open.delete(id);
+        if (entry.kind === 'end') records += 1;
       }
       offset = read.offset;
       if (read.state === 'more') continue;
@@ -29,7 +35,7 @@ export async function findInterrupted(directory: string, log: Logger): Promise<A
       break;
     }
   }
-  return [...open.values()].map((json) => JSON.parse(json) as AdmittedRequest);
+  return { interrupted: [...open.values()].map((json) => JSON.parse(json) as AdmittedRequest), records };
 }
 
 /** A torn last entry is what a kill leaves behind; anything unreadable in a sealed segment is not. */
