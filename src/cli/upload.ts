@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { Static } from 'typebox';
 import { ClientFault, openClient } from '../client/client.ts';
-import type { Provider } from '../contract/providers.ts';
+import type { InvoicedProvider } from '../contract/providers.ts';
 import type { ReconciliationRun } from '../contract/reconciliation.ts';
 import { type Progress, startProgress } from './progress.ts';
 import type { Session } from './session.ts';
@@ -10,7 +10,7 @@ interface Invoice {
   file: string;
   name: string;
   size: number;
-  provider: Provider;
+  provider: InvoicedProvider;
   month: string;
 }
 

@@ -36,7 +36,7 @@ export const ERRORS = {
     status: 400,
     message: 'Send multipart/form-data with the fields file (CSV), provider and invoice_month (YYYY-MM).',
   },
-  invalid_provider: { status: 400, message: 'The provider must be prov_a, prov_b, prov_c or prov_d.' },
+  invalid_provider: { status: 400, message: 'The provider of an invoice must be prov_a, prov_b or prov_c.' },
   missing_auth: { status: 401, message: 'Send an Authorization header: Bearer followed by your token.' },
   invalid_token: { status: 401, message: 'The token or key is not valid, has expired or was revoked.' },
   invalid_credentials: { status: 401, message: 'E-mail address and password do not match an account.' },

@@ -2,6 +2,10 @@
 export const PROVIDERS = ['prov_a', 'prov_b', 'prov_c', 'prov_d'] as const;
 export type Provider = (typeof PROVIDERS)[number];
 
+/** Whose invoices are compared with the ledger. The fourth stands for many services, each with bills of its own. */
+export const INVOICED_PROVIDERS = ['prov_a', 'prov_b', 'prov_c'] as const satisfies readonly Provider[];
+export type InvoicedProvider = (typeof INVOICED_PROVIDERS)[number];
+
 export const PROVIDER_LABELS: Record<Provider, string> = {
   prov_a: 'OpenAI',
   prov_b: 'Anthropic',

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { nullable, oneOf, operation, Timestamp, Uuid } from './operation.ts';
-import { PROVIDERS } from './providers.ts';
+import { INVOICED_PROVIDERS } from './providers.ts';
 
 const ExactUsd = Type.String({ description: 'US dollars, exact: six to twelve decimals' });
 
 export const ReconciliationRun = Type.Object({
   id: Uuid,
-  provider: oneOf(PROVIDERS),
+  provider: oneOf(INVOICED_PROVIDERS),
   invoice_month: Type.String({ description: 'YYYY-MM' }),
   status: Type.String({ description: 'completed' }),
   file_name: nullable(Type.String()),
@@ -63,7 +63,7 @@ export const reconciliationOperations = {
     summary: 'Compare a provider’s invoice or cost export (CSV) with the ledger of that month',
     upload: true,
     body: Type.Object({
-      provider: oneOf(PROVIDERS),
+      provider: oneOf(INVOICED_PROVIDERS),
       invoice_month: Type.String({ pattern: '^\\d{4}-(0[1-9]|1[0-2])$', description: 'YYYY-MM' }),
     }),
     success: 201,

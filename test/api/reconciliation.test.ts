@@ -206,34 +206,23 @@ describe('an invoice of each provider', () => {
     expect(await detail(token, json.id)).toMatchObject({ layout: 'google_cloud_billing', left_out_lines: 1 });
   });
 
-  it('of DeepSeek is read from its costs and from its prices and token counts alike', async () => {
+  it('of prices and token counts is multiplied out, and one in another currency is refused', async () => {
     const { token } = await tenantWith({
-      provider: 'prov_d',
-      model_id: 'deepseek-v4-pro',
+      provider: 'prov_a',
+      model_id: 'gpt-5',
       cost_microdollars: 27_300,
     });
-    const fields = { provider: 'prov_d', invoice_month: '2026-05' };
-    const costs = await upload(
-      token,
-      'user_id,utc_date,model,wallet_type,cost,currency\nu1,2026-05-03,deepseek-v4-pro,normal,0.0273,USD\n',
-      fields,
-    );
-    expect(costs.json).toMatchObject({ delta_usd: '0.000000', matched_lines: 1 });
     const usage = await upload(
       token,
-      'user_id,utc_date,model,api_key_name,api_key,type,price,amount\nu1,2026-05-03,deepseek-v4-pro,k,sk-***,output_tokens,0.00000087,20000\nu1,2026-05-03,deepseek-v4-pro,k,sk-***,input_tokens,0.0000001,99000\n',
-      fields,
+      'user_id,utc_date,model,api_key_name,api_key,type,price,amount\nu1,2026-05-03,gpt-5,k,sk-***,output_tokens,0.00000087,20000\nu1,2026-05-03,gpt-5,k,sk-***,input_tokens,0.0000001,99000\n',
+      MAY,
     );
     expect(usage.json).toMatchObject({
       invoice_total_usd: '0.027300',
       delta_usd: '0.000000',
       matched_lines: 2,
     });
-    const yuan = await upload(
-      token,
-      'user_id,utc_date,model,wallet_type,cost,currency\nu1,2026-05-03,deepseek-v4-pro,normal,0.0273,CNY\n',
-      fields,
-    );
+    const yuan = await upload(token, 'utc_date,model,cost,currency\n2026-05-03,gpt-5,0.0273,CNY\n', MAY);
     expect(yuan).toMatchObject({ status: 422, json: { error: 'parse_error' } });
     expect(yuan.json.message).toContain('CNY');
   });
@@ -314,7 +303,7 @@ describe('an upload', () => {
       expect(await codeOf(csv, { ...MAY, invoice_month: '2026-13' })).toEqual([400, 'bad_request']);
       expect(await codeOf(csv, { ...MAY, invoice_month: 'May' })).toEqual([400, 'bad_request']);
       expect(await codeOf(csv, { ...MAY, provider: 'prov_z' })).toEqual([400, 'invalid_provider']);
-      expect(await codeOf(csv, { ...MAY, provider: 'prov_d' })).toEqual([201, undefined]);
+      expect(await codeOf(csv, { ...MAY, provider: 'prov_d' })).toEqual([400, 'invalid_provider']);
     }
   });
 

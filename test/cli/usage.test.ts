@@ -313,6 +313,14 @@ gpt-5       $1.60   $1.50       $0.10   6.3%         1  matched
     code: 1,
     stderr: `error: There is no file ${file}x. (no_such_file)\nTry: ls ${cli.directory}\n`,
   });
+  expect(
+    await cli.run(['reconcile', 'upload', file, '--month', '2026-01', '--provider', 'deepseek']),
+  ).toMatchObject({
+    code: 1,
+    stderr:
+      'error: Invoices can be compared of prov_a (OpenAI), prov_b (Anthropic), prov_c (Gemini). (invalid_provider)\n' +
+      'Try: gw reconcile upload --help\n',
+  });
   expect((await cli.run(['reconcile', 'delete', id!, '--yes'])).stderr).toBe(`✓ Deleted the run ${id}.\n`);
 });
 

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
+import { INVOICED_PROVIDERS, type InvoicedProvider, PROVIDER_LABELS } from '../../contract/providers.ts';
 import { confirmed, describeCommand, runs, YES_FLAG } from '../command.ts';
 import { Stop } from '../exit.ts';
 import { readMonth } from '../flags.ts';
@@ -53,7 +54,7 @@ function uploadCommand(host: Host): Command {
       file: file!,
       name: basename(file!),
       size: stats.size,
-      provider: readProvider(options.provider, 'gw reconcile upload --help'),
+      provider: readInvoicedProvider(options.provider),
       month: options.month,
     });
     if (session.json) return out.json(run);
@@ -165,4 +166,13 @@ function deleteCommand(host: Host): Command {
     await session.take(session.client.call('deleteReconciliation', { params: { id: id! } }));
     session.out.done(`Deleted the run ${id}.`);
   });
+}
+
+function readInvoicedProvider(text: string): InvoicedProvider {
+  const help = 'gw reconcile upload --help';
+  const provider = readProvider(text, help);
+  const invoiced = INVOICED_PROVIDERS.find((name) => name === provider);
+  if (invoiced) return invoiced;
+  const names = INVOICED_PROVIDERS.map((name) => `${name} (${PROVIDER_LABELS[name]})`).join(', ');
+  throw new Stop('invalid_provider', `Invoices can be compared of ${names}.`, help);
 }

@@ -4,7 +4,7 @@ import { useAction } from '../api.ts';
 import { Button } from '../ui/Button.tsx';
 import { Field, Select } from '../ui/Field.tsx';
 
-export const PROVIDER_CHOICES = PROVIDERS.map((value) => ({
+const PROVIDER_CHOICES = PROVIDERS.map((value) => ({
   value,
   label: `${PROVIDER_LABELS[value]} (${value})`,
 }));

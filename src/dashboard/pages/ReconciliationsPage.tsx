@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type DragEvent, useState } from 'react';
-import { PROVIDER_LABELS, type Provider } from '../../contract/providers.ts';
+import { INVOICED_PROVIDERS, type InvoicedProvider, PROVIDER_LABELS } from '../../contract/providers.ts';
 import { type RowOf, uploadInvoice, useApi } from '../api.ts';
 import { formatCount } from '../numbers.ts';
 import { utcDay } from '../time.ts';
@@ -15,9 +15,10 @@ import { Loaded } from '../ui/Loaded.tsx';
 import { Page } from '../ui/Page.tsx';
 import { type Column, Table } from '../ui/Table.tsx';
 import { Time } from '../ui/Time.tsx';
-import { PROVIDER_CHOICES } from './ProviderKeyForm.tsx';
 
 type Run = RowOf<'listReconciliations'>;
+
+const INVOICE_CHOICES = INVOICED_PROVIDERS.map((value) => ({ value, label: PROVIDER_LABELS[value] }));
 
 /** Dollars as the file and the ledger add up, to the cent. */
 export function Usd({ usd }: { usd: string }) {
@@ -93,7 +94,7 @@ function lastMonth(): string {
 
 function Upload() {
   const [file, setFile] = useState<File | null>(null);
-  const [provider, setProvider] = useState<Provider>('prov_a');
+  const [provider, setProvider] = useState<InvoicedProvider>('prov_a');
   const [month, setMonth] = useState(lastMonth);
   const [over, setOver] = useState(false);
   const navigate = useNavigate();
@@ -141,8 +142,8 @@ function Upload() {
         <Select
           label="Provider"
           value={provider}
-          choices={PROVIDER_CHOICES}
-          onChange={(event) => setProvider(event.target.value as Provider)}
+          choices={INVOICE_CHOICES}
+          onChange={(event) => setProvider(event.target.value as InvoicedProvider)}
         />
         <Field
           label="Month"

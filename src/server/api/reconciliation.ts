@@ -1,7 +1,7 @@
 import { validate as isUuid } from 'uuid';
 import { isRefusal, type Refusal, refuse } from '../../contract/errors.ts';
 import type { ResponseOf } from '../../contract/operation.ts';
-import { PROVIDERS, type Provider } from '../../contract/providers.ts';
+import { INVOICED_PROVIDERS, type InvoicedProvider } from '../../contract/providers.ts';
 import type { reconciliationOperations } from '../../contract/reconciliation.ts';
 import { CsvProblem, readCsv } from '../adapters/csv-reader.ts';
 import { type Invoice, InvoiceReader } from '../domain/invoice.ts';
@@ -20,7 +20,7 @@ const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/;
 const MAX_FILE_NAME_CHARACTERS = 200;
 
 interface Upload {
-  provider: Provider;
+  provider: InvoicedProvider;
   month: string;
   fileName: string | null;
   invoice: Invoice;
@@ -94,7 +94,7 @@ async function readUpload(upload: AsyncIterable<UploadPart>): Promise<Upload | R
   if (problem) return problem;
   return {
     ...file,
-    provider: fields.get('provider') as Provider,
+    provider: fields.get('provider') as InvoicedProvider,
     month: fields.get('invoice_month')!,
   };
 }
@@ -103,7 +103,8 @@ function fieldProblem(fields: ReadonlyMap<string, string>, need: 'given' | 'requ
   const provider = fields.get('provider');
   const month = fields.get('invoice_month');
   if (need === 'required' && !provider) return refuse('bad_request', 'The field "provider" is required.');
-  if (provider && !PROVIDERS.includes(provider as Provider)) return refuse('invalid_provider');
+  if (provider && !INVOICED_PROVIDERS.includes(provider as InvoicedProvider))
+    return refuse('invalid_provider');
   if (need === 'required' && !month)
     return refuse('bad_request', 'The field "invoice_month" is required, as YYYY-MM.');
   if (month && !MONTH.test(month))

@@ -126,7 +126,7 @@ function findAmount(find: (wanted: readonly string[]) => number | null): Invoice
   const price = find(['price', 'unit_price']);
   const quantity = find(['amount', 'quantity']);
   const cost = find(AMOUNT_NAMES.filter((name) => name !== 'amount'));
-  // DeepSeek's export calls the tokens "amount" and has a price beside them.
+  // Some exports call the tokens "amount" and have a price beside them.
   if (cost === null && price !== null && quantity !== null && find(['type', 'unit']) !== null)
     return { kind: 'product', price, quantity };
   const at = find(AMOUNT_NAMES);
@@ -147,10 +147,9 @@ function columnName(cell: string): ColumnName {
 }
 
 function layoutOf(names: ReadonlySet<string>, amount: InvoiceColumns['amount']['kind']): string {
-  if (amount === 'product') return 'deepseek_usage';
+  if (amount === 'product') return 'price_and_quantity';
   if (names.has('amount_value') && names.has('line_item')) return 'openai_costs';
   if (names.has('usage_date_utc') && names.has('model')) return 'anthropic_costs';
   if (names.has('sku_description')) return 'google_cloud_billing';
-  if (names.has('utc_date') && names.has('wallet_type')) return 'deepseek_costs';
   return 'generic';
 }

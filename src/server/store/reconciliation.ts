@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import { v7 as uuidv7 } from 'uuid';
-import type { Provider } from '../../contract/providers.ts';
+import type { InvoicedProvider } from '../../contract/providers.ts';
 import { UNKNOWN_MODEL } from '../../contract/usage.ts';
 import type { LedgerModel, Reconciliation } from '../domain/reconciliation.ts';
 import type { Db } from './database.ts';
@@ -10,7 +10,7 @@ const MAX_LISTED = 500;
 
 export interface RunRow {
   id: string;
-  provider: Provider;
+  provider: InvoicedProvider;
   /** First day of the month. */
   invoice_month: string;
   status: string;
@@ -26,7 +26,7 @@ export interface RunRow {
 }
 
 export interface RunDraft {
-  provider: Provider;
+  provider: InvoicedProvider;
   month: string;
   fileName: string | null;
   layout: string;
@@ -48,7 +48,7 @@ const RUN = sql`
 export async function listLedgerModels(
   db: Db,
   tenantId: string,
-  provider: Provider,
+  provider: InvoicedProvider,
   month: string,
 ): Promise<LedgerModel[]> {
   const firstDay = `${month}-01`;
