@@ -86,6 +86,12 @@ async function writeRequests(client, tenantId, { count, teamIds, keyId }) {
 }
 
 async function writeRollups(client, tenantId) {
+  await client.query(
+    `insert into ledger_days
+     select tenant_id, (created_at at time zone 'UTC')::date, count(*), min(sequence_number), max(sequence_number)
+       from ledger_records where tenant_id = $1 group by 1, 2`,
+    [tenantId],
+  );
   const dimensions = `provider, coalesce(model_id, ''), coalesce(team_id::text, ''), coalesce(service_name, '')`;
   const sums = 'count(*), sum(tokens_input), sum(tokens_output)';
   for (const [table, bucket] of [

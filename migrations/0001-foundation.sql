@@ -232,6 +232,16 @@ create table ledger_heads (
   hmac_signature text not null
 );
 
+-- How many records a tenant's ledger has of each UTC day, and where in the chain they are.
+create table ledger_days (
+  tenant_id uuid not null,
+  day date not null,
+  records bigint not null,
+  first_sequence bigint not null,
+  last_sequence bigint not null,
+  primary key (tenant_id, day)
+);
+
 create function refuse_ledger_change() returns trigger language plpgsql as $$
 begin
   raise exception 'ledger records are never changed or removed' using errcode = 'restrict_violation';
@@ -350,6 +360,7 @@ call raise_tenant_wall('audit_entries');
 call raise_tenant_wall('requests');
 call raise_tenant_wall('ledger_records');
 call raise_tenant_wall('ledger_heads');
+call raise_tenant_wall('ledger_days');
 call raise_tenant_wall('usage_hourly');
 call raise_tenant_wall('usage_daily');
 call raise_tenant_wall('usage_daily_users');

@@ -136,6 +136,7 @@ const TABLES = [
   'requests',
   'ledger_records',
   'ledger_heads',
+  'ledger_days',
   'usage_hourly',
   'usage_daily',
   'usage_daily_users',

@@ -204,7 +204,7 @@ export async function insertRequests(db: Db, recordsJson: string): Promise<void>
        and (api_keys.last_used_at is null or api_keys.last_used_at < used.at - interval '30 seconds')`);
 }
 
-/** Appends chained records and moves the heads they end at. The heads are locked by `lockLedgerHeads`. */
+/** Appends chained records, counts them by day, and moves the heads they end at. The heads are locked by `lockLedgerHeads`. */
 export async function insertLedgerRecords(
   db: Db,
   records: readonly LedgerRecord[],
@@ -221,6 +221,17 @@ export async function insertLedgerRecords(
           tenant_id uuid, sequence_number bigint, id uuid, kind text, request_id uuid, provider text,
           model_id text, tokens_input bigint, tokens_output bigint, cost_microdollars bigint,
           hierarchy_path text, created_at timestamptz, previous_hash text, record_hash text, hmac_signature text)
+      returning tenant_id, sequence_number, created_at
+    ),
+    days as (
+      insert into ledger_days as total (tenant_id, day, records, first_sequence, last_sequence)
+      select tenant_id, (created_at at time zone 'UTC')::date as day, count(*),
+             min(sequence_number), max(sequence_number)
+        from appended
+       group by tenant_id, day
+          on conflict (tenant_id, day)
+          do update set records = total.records + excluded.records,
+                        last_sequence = excluded.last_sequence
     )
     update ledger_heads
        set sequence_number = moved.sequence_number,
