@@ -137,6 +137,7 @@ class Passage implements Dispatcher.DispatchHandler {
   }
 
   #onCaughtUp(): void {
+    if (this.#unread.length === 0) return;
     this.#unreadBytes = 0;
     let goesOn = true;
     for (const chunk of this.#unread.splice(0)) if (!this.#clientLeft) goesOn = this.#pass(chunk);

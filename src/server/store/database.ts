@@ -131,3 +131,8 @@ export function isTransient(error: unknown): boolean {
 export async function ping(db: Db): Promise<void> {
   await db.query(sql`select 1`);
 }
+
+/** An array as PostgreSQL writes it; the driver would look for characters to escape in every element. */
+export function uuidArray(ids: readonly string[]): string {
+  return `{${ids.join(',')}}`;
+}

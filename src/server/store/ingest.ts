@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { ChainHead, LedgerRecord } from '../../ledger/chain.ts';
-import type { Db } from './database.ts';
+import { type Db, uuidArray } from './database.ts';
 
 export interface SignedHead extends ChainHead {
   hmac_signature: string;
@@ -49,11 +49,6 @@ function selectHeads(db: Db, tenantIds: readonly string[]): Promise<ChainHead[]>
      where tenant_id = any (${tenantIds}::uuid[])
      order by tenant_id
        for update`);
-}
-
-/** As PostgreSQL writes one; the driver would look for characters to escape in every one of them. */
-function uuidArray(ids: readonly string[]): string {
-  return `{${ids.join(',')}}`;
 }
 
 /** Which of these requests are in the log already: a batch may come twice, its records count once. */

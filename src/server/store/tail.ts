@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag';
 import type { Tailed, TailedRequest } from '../domain/tail.ts';
-import type { Db } from './database.ts';
+import { type Db, uuidArray } from './database.ts';
 
 /**
  * What is kept of a tenant's tail: more than anybody may resume over, so that a node that reads it live can
@@ -26,8 +26,8 @@ export async function appendRequestsToTail(
   await db.query(sql`
     with batch as (
       select tenant_id, array_agg(id order by place) as ids
-        from unnest(${requests.map((request) => request.tenant_id)}::uuid[],
-                    ${requests.map((request) => request.id)}::uuid[]) with ordinality as request (tenant_id, id, place)
+        from unnest(${uuidArray(requests.map((request) => request.tenant_id))}::uuid[],
+                    ${uuidArray(requests.map((request) => request.id))}::uuid[]) with ordinality as request (tenant_id, id, place)
        group by tenant_id),
     moved as (
       insert into tail_heads as head (tenant_id, position)
