@@ -12,11 +12,11 @@ export const FORECAST_STATES = [
 ] as const;
 
 export const DEFAULT_ALERT_THRESHOLDS: readonly number[] = [50, 80, 100];
-export const MAX_ALERT_THRESHOLDS = 20;
+const MAX_ALERT_THRESHOLDS = 20;
 export const MAX_ALERT_THRESHOLD = 1_000;
 /** The list is not paged. */
 export const MAX_SPEND_QUOTAS = 200;
-export const MAX_QUOTA_MICRODOLLARS = 1_000_000_000_000_000;
+const MAX_QUOTA_MICRODOLLARS = 1_000_000_000_000_000;
 
 const LimitMicrodollars = Type.Integer({
   minimum: 1,

@@ -14,7 +14,7 @@ export const ALERT_EVENT_TYPES = [
 /** The registry. `webhook.test` changes nothing: it goes to the endpoint that is tested, subscribed or not. */
 export const SUBSCRIBABLE_EVENT_TYPES = ['alert.all', ...ALERT_EVENT_TYPES, 'webhook.test'] as const;
 
-export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
+const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed'] as const;
 export const DISABLED_REASONS = ['failing', 'gone'] as const;
 
 export const Webhook = Type.Object({

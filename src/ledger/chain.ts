@@ -8,7 +8,7 @@ import { openKeyedHash } from './keyed-hash.ts';
  * another tenant is found. The chain needs no secret; the HMAC over the hash is what a rewriter of the whole
  * chain cannot make.
  */
-export const LEDGER_ENCODING_VERSION = '1';
+const LEDGER_ENCODING_VERSION = '1';
 export const GENESIS_HASH = '0'.repeat(64);
 
 export type LedgerKind = 'request' | 'correction';
@@ -48,7 +48,7 @@ type HashedField = keyof Omit<LedgerRecord, 'record_hash' | 'hmac_signature'>;
 type HashedRecord = Pick<LedgerRecord, HashedField>;
 
 /** In the order RFC 8785 asks for: by UTF-16 code units. `v` sorts after all of them. */
-export const HASHED_FIELDS: readonly HashedField[] = [
+const HASHED_FIELDS: readonly HashedField[] = [
   'cost_microdollars',
   'created_at',
   'hierarchy_path',

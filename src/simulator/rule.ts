@@ -1,7 +1,7 @@
 import { isObject, type Json, parseObject } from './json.ts';
 import type { SimUsage } from './usage.ts';
 
-export const FAULTS = [
+const FAULTS = [
   /** The connection is reset before a status line. */
   'reset_before_headers',
   /** The connection is reset (RST) after half of the body, or after `faultAfterChunks` frames. */

@@ -2,7 +2,7 @@ import { jwtVerify, SignJWT } from 'jose';
 
 const ISSUER = 'gateway';
 const AUDIENCE = 'gateway-api';
-export const TOKEN_LIFETIME_MS = 24 * 60 * 60 * 1000;
+const TOKEN_LIFETIME_MS = 24 * 60 * 60 * 1000;
 
 export interface TokenClaims {
   tenantId: string;

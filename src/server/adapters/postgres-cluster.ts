@@ -153,7 +153,7 @@ async function readPasswd(): Promise<string> {
 }
 
 /** PostgreSQL refuses to run as root. */
-export function chooseUser(passwd: string): OsUser {
+function chooseUser(passwd: string): OsUser {
   if (process.getuid?.() !== 0) return null;
   for (const name of ['postgres', 'nobody']) {
     const fields = passwd

@@ -3,7 +3,7 @@ import { formatUsd, MICRODOLLARS_PER_USD } from '../../contract/money.ts';
 /** So many days back the same hour is compared with. */
 export const HISTORY_DAYS = 14;
 /** Before that there is no habit to depart from. */
-export const MIN_HISTORY_DAYS = 5;
+const MIN_HISTORY_DAYS = 5;
 /** Less than this beyond the usual is nobody's worry. */
 export const FLOOR_MICRODOLLARS = MICRODOLLARS_PER_USD;
 
@@ -83,7 +83,7 @@ function excess(anomaly: Anomaly): number {
   return anomaly.spendMicrodollars - anomaly.medianMicrodollars;
 }
 
-export function anomalySeverity(anomaly: Anomaly): 'warning' | 'critical' {
+function anomalySeverity(anomaly: Anomaly): 'warning' | 'critical' {
   const usual = Math.max(anomaly.medianMicrodollars, FLOOR_MICRODOLLARS);
   return anomaly.spendMicrodollars >= CRITICAL_FACTOR * usual ? 'critical' : 'warning';
 }

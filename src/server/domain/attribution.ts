@@ -26,11 +26,11 @@ export interface Attribution {
 /** Teams by id, slug and name. */
 export type TeamDirectory = ReadonlyMap<string, Team>;
 
-export const MAX_ATTRIBUTION_BYTES = 256;
-export const MAX_TAGS = 32;
-export const MAX_TAG_KEY_BYTES = 64;
+const MAX_ATTRIBUTION_BYTES = 256;
+const MAX_TAGS = 32;
+const MAX_TAG_KEY_BYTES = 64;
 /** The tag that keeps the text of a team header no team answers to. */
-export const TEAM_HEADER_TAG = 'team_header';
+const TEAM_HEADER_TAG = 'team_header';
 
 const GATEWAY_HEADER_PREFIX = 'x-gateway-';
 const TAGS_HEADER = 'x-gateway-tags';

@@ -9,8 +9,8 @@ import type { KeyedHash } from '../../ledger/keyed-hash.ts';
  * prompts differ, at the beginnings and ends. Short bodies are compared exactly; of long ones, two that agree in
  * length and in those parts are taken for the same.
  */
-export const PREFIX_BYTES = 4 * 1024;
-export const LONG_PREFIX_BYTES = 16 * 1024;
+const PREFIX_BYTES = 4 * 1024;
+const LONG_PREFIX_BYTES = 16 * 1024;
 const END_BYTES = 4 * 1024;
 const FINGERPRINT_DIGITS = 32;
 

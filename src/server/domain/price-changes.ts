@@ -32,7 +32,7 @@ const PICODOLLARS_PER_MICRODOLLAR = 1_000_000n;
  * What the figure takes for granted, said wherever it is shown: rollups know three kinds of tokens, not the
  * eleven a request is charged by.
  */
-export const ESTIMATE_ASSUMPTIONS: readonly string[] = [
+const ESTIMATE_ASSUMPTIONS: readonly string[] = [
   'the next month is like the last 30 days',
   'usage is counted under the model that answered; calls billed under another name are not separated',
   'all input that was not read from a cache is charged as plain input, cache writes, audio and images included',

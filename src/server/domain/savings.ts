@@ -8,7 +8,7 @@ import { emptyUsage, type ServedTerms, type Usage } from './usage.ts';
 /** What is looked at, and what a month means in "a dollar a month". */
 export const PERIOD_DAYS = 30;
 /** Less than a dollar a month is not worth anybody's reading. */
-export const MIN_SAVINGS_MICRODOLLARS = 1_000_000;
+const MIN_SAVINGS_MICRODOLLARS = 1_000_000;
 
 /** A question this short with an answer this short rarely needs the largest model. */
 export const SHORT_INPUT_TOKENS = 2_000;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { readIfPresent, writeFileDurably } from '../adapters/durable-file.ts';
 
-export const NODE_IDS_FILE = 'node-ids';
+const NODE_IDS_FILE = 'node-ids';
 /** Of runs that ended before their journal was carried over; leases of older ones have run out long ago. */
 const MAX_EARLIER_IDS = 100;
 

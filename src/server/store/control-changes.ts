@@ -4,7 +4,7 @@ import sql from 'sql-template-tag';
 import { type Db, SCHEMA } from './database.ts';
 import { RECALL_CHANNEL, type Recall } from './leases.ts';
 
-export const CONTROL_CHANNEL = 'gateway_control';
+const CONTROL_CHANNEL = 'gateway_control';
 
 /** What proxies hold in memory and may have to read again: one tenant's state, or the price book. */
 export type ControlSubject = `tenant:${string}` | 'prices';
