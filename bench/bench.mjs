@@ -19,7 +19,7 @@ import {
 } from './programs.mjs';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 8);
-const REQUESTS_PER_ROUND = Number(process.env.BENCH_REQUESTS ?? 1500);
+const REQUESTS_PER_ROUND = Number(process.env.BENCH_REQUESTS ?? 3000);
 /** Until the compiler has settled on both sides. */
 const WARM_UP_REQUESTS = 20_000;
 const CONNECTIONS = 32;
