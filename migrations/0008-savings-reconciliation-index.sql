@@ -97,8 +97,7 @@ call raise_tenant_wall('reconciliation_runs');
 -- ── The public cost index ──────────────────────────────────────────────────────────────────────────────
 
 -- What each sharing tenant contributes: a histogram of the cost per request. Bins are an eighth of a doubling
--- wide and carry the sum of what fell in, so that a bin can stand for its mean. Hours while a day is running,
--- whole days once it is over.
+-- wide and carry the sum of what fell in, so that a bin can stand for its mean. Kept while a day is running.
 create table cost_index_hours (
   tenant_id uuid not null references tenants,
   hour timestamptz not null,
@@ -112,7 +111,10 @@ create table cost_index_hours (
 
 create index cost_index_hours_hour on cost_index_hours (hour);
 
-create table cost_index_days (
+call raise_tenant_wall('cost_index_hours');
+
+-- What of a sharing tenant's running day is in a group already, so that nothing is ever in two.
+create table cost_index_grouped (
   tenant_id uuid not null references tenants,
   day date not null,
   provider text not null,
@@ -122,10 +124,33 @@ create table cost_index_days (
   cost_microdollars bigint not null,
   primary key (tenant_id, day, provider, model_id, bin)
 );
-create index cost_index_days_bucket on cost_index_days (day, provider, model_id);
+create index cost_index_grouped_day on cost_index_grouped (day);
+call raise_tenant_wall('cost_index_grouped');
 
-call raise_tenant_wall('cost_index_hours');
-call raise_tenant_wall('cost_index_days');
+-- Sums over three or more tenants, of which the published buckets are made. A tenant that leaves takes every sum
+-- along that it is in.
+create table cost_index_groups (
+  day date not null,
+  provider text not null,
+  model_id text not null,
+  members uuid[] not null check (cardinality(members) >= 3),
+  -- Of each bin of cost: its number, the requests counted in millionths, and their cost times the same.
+  bins jsonb not null,
+  primary key (day, provider, model_id, members)
+);
+create index cost_index_groups_members on cost_index_groups using gin (members);
+
+alter table cost_index_groups enable row level security;
+alter table cost_index_groups force row level security;
+create policy tenant_wall on cost_index_groups
+  using ((select acting_as_system()) or (select acting_tenant()) = any (members));
+
+-- The last day on which a tenant was seen to leave: what it sends counts again from the next one.
+create table cost_index_left (
+  tenant_id uuid primary key references tenants,
+  day date not null
+);
+call raise_tenant_wall('cost_index_left');
 
 -- A day in here is over for good: whoever joins later changes nothing in it.
 create table cost_index_closed_days (day date primary key);

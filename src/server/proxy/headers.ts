@@ -113,6 +113,7 @@ const MAX_DECODINGS = 4;
 type Fate = 'passed' | 'dropped' | 'encoding';
 /** What becomes of a caller's header, by its name as it was spelled: there are few, and they come every time. */
 const MAX_FATES = 1_000;
+const MAX_FATE_NAME_LENGTH = 64;
 const fates = new Map<string, Fate>();
 
 function fateOf(name: string): Fate {
@@ -126,6 +127,7 @@ function fateOf(name: string): Fate {
     isGatewayHeader(lower) ||
     ABOUT_THE_CALLER.test(lower);
   const fate = lower === 'accept-encoding' ? 'encoding' : isDropped ? 'dropped' : 'passed';
+  if (name.length > MAX_FATE_NAME_LENGTH) return fate;
   if (fates.size >= MAX_FATES) fates.clear();
   fates.set(name, fate);
   return fate;
